@@ -1,0 +1,264 @@
+"""The nouns of boxd as plain, frozen data, shared by every layer.
+
+Nothing here does I/O or imports another layer. Words follow ARCHITECTURE.md: a *machine* lives for weeks, a
+*run* is one QEMU process of it, a *capture* is the machine at one instant, a *checkpoint* is a capture owned by
+its machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+MAX_CHECKPOINTS = 10
+"""Checkpoints a machine may own (S31). Pending and ready ones count, failed ones do not."""
+
+
+class MachineStatus(StrEnum):
+    """What a machine is doing, as GetVm reports it. Each comment says what is true in the state."""
+
+    PENDING = "pending"  # a row exists, no run yet
+    STARTING = "starting"  # a run is being started, rebooted or swapped; ends in RUNNING, STOPPED or FAILED
+    RUNNING = "running"  # a run exists; its vCPUs may be paused for a moment by a save
+    STOPPED = "stopped"  # no run; the disk is at rest
+    FAILED = "failed"  # the run ended without being asked to; the disk is as it was left
+    DESTROYING = "destroying"  # removal has begun and will be finished, also over a daemon restart
+    DESTROYED = "destroyed"  # only the row is left
+
+
+class CheckpointStatus(StrEnum):
+    """How far a checkpoint has come."""
+
+    PENDING = "pending"  # the save runs; nothing can be restored yet
+    READY = "ready"  # the capture is whole, on disk and named
+    FAILED = "failed"  # the save did not succeed; no bytes are kept
+    REMOVING = "removing"  # nobody is shown it any more; its bytes are on their way out
+
+
+@dataclass(frozen=True)
+class Size:
+    """The hardware of a machine: number of vCPUs and bytes of RAM."""
+
+    vcpu: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class User:
+    """An account: id `u_...`, display name."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class ApiKey:
+    """An API key as listed; the key itself is stored hashed only. Times are epoch seconds, 0 = never."""
+
+    id: str
+    user_id: str
+    name: str
+    prefix: str
+    created_at: int
+    last_used_at: int = 0
+    expires_at: int = 0
+
+
+@dataclass(frozen=True)
+class SshKey:
+    """A user's public SSH key (one authorized_keys line); with a device id there is one key per device."""
+
+    user_id: str
+    public_key: str
+    fingerprint: str
+    device_id: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who makes a request: the user and the key that proved it."""
+
+    user_id: str
+    key_id: str
+
+
+@dataclass(frozen=True)
+class Image:
+    """A bootable system: `digest` names its recipe and its directory in the pool."""
+
+    digest: str
+    name: str
+    created_at: int  # epoch seconds
+    disk_bytes: int  # virtual size of the root disk
+    kernel_version: str = ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine as the store keeps it."""
+
+    id: str  # UUID
+    name: str
+    owner_id: str
+    image: str  # digest of the image it was made from (its kernel and initrd are booted)
+    image_name: str
+    size: Size
+    disk_bytes: int
+    address: str  # stable private IPv4 address
+    mac: str
+    status: MachineStatus
+    created_at: int  # epoch seconds
+    status_reason: str = ""  # one sentence, set with FAILED
+    restart_policy: str = "always"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    run_id: str = ""  # the run that is this machine now; empty without one
+    boot_time_ms: int = 0  # from the start order until the agent answered, last boot or restore
+    head: str = ""  # id of the checkpoint that the present state descends from; empty = none
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A capture owned by a machine, as the store keeps it."""
+
+    id: str  # cp_ + 20 base32 characters
+    machine_id: str
+    name: str
+    status: CheckpointStatus
+    created_at_ms: int  # epoch milliseconds
+    created_by: str  # user id
+    parent: str = ""  # id of the checkpoint the machine descended from when this was saved; empty = none
+    size: Size = Size(0, 0)  # hardware at the capture
+    pause_us: int = 0  # time the vCPUs stood still
+    duration_ms: int = 0  # from the order until ready
+    written_bytes: int = 0  # bytes of memory written that the parent did not have
+    failure_reason: str = ""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Allocated bytes of files: those that only they hold, and those they share with others."""
+
+    exclusive_bytes: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True)
+class CheckpointView:
+    """A checkpoint as users see it: with its usage, its parent's name, and whether the machine descends from it."""
+
+    checkpoint: Checkpoint
+    usage: Usage
+    parent_name: str
+    is_current: bool
+
+
+@dataclass(frozen=True)
+class Space:
+    """Bytes of a filesystem."""
+
+    total_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a long operation is. `fraction` is 0..1, or None where it cannot be known."""
+
+    operation: str  # "save", "restore", "build", ...
+    step: str
+    fraction: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class SaveReport:
+    """What a save measured.
+
+    Attributes:
+        pause_us: time between the vCPUs' stop and their resume, microseconds.
+        seen_bytes: guest memory that came through the stream.
+        written_bytes: guest memory written because the parent did not have it.
+        duration_ms: the whole save.
+        forced: the guest dirtied memory too fast and was stopped to finish.
+    """
+
+    pause_us: int
+    seen_bytes: int
+    written_bytes: int
+    duration_ms: int
+    forced: bool = False
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A journalled operation: what was begun, on which machine, and the last step that was entered."""
+
+    id: int
+    machine_id: str
+    kind: str
+    detail: Mapping[str, Any]
+    step: str
+    started_at_ms: int
+
+
+@dataclass(frozen=True)
+class ExecRequest:
+    """A command for the guest: one shell line, run by `sh -c` as user boxd in /home/boxd."""
+
+    command: str
+    tty: bool = False
+    cols: int = 80
+    rows: int = 24
+
+
+@dataclass(frozen=True)
+class ExecOutput:
+    """A piece of a command's output."""
+
+    data: bytes
+    is_stderr: bool = False
+
+
+@dataclass(frozen=True)
+class DirEntry:
+    """One entry of a directory listing; times are epoch seconds."""
+
+    name: str
+    is_dir: bool
+    size_bytes: int
+    permissions: str  # `ls` style, e.g. "-rw-r--r--"
+    modified_at: int
+    added_at: int
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A directory's entries, sorted by name; `truncated` if there are more than the cap."""
+
+    entries: tuple[DirEntry, ...]
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """Which accelerator runs guests, and why: `name` is "kvm" or "tcg", `reason` a sentence."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of `boxd doctor`: what was looked at, how it stands, what to do."""
+
+    subject: str
+    verdict: str  # "ok", "warning" or "missing"
+    detail: str
+    remedy: str = ""

@@ -1,0 +1,107 @@
+"""Settings: read once at start, frozen, passed in. Nothing reads the environment later."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from openboxd.errors import InvalidArgument
+
+DEFAULT_LISTEN = "127.0.0.1:9443"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the daemon is told.
+
+    Attributes:
+        home: data directory (the store, the pool, keys).
+        listen: host:port of the API.
+        run_root: short directory for sockets; UNIX socket paths hold 107 bytes at most.
+        accel: "auto", "kvm" or "tcg".
+        qemu: name or path of the QEMU program.
+        zone: DNS zone under which machines have their domains.
+        stop_timeout: seconds a guest may take for a clean shutdown before its run is killed.
+        boot_timeout: seconds until a booted guest's agent must have answered.
+        restore_timeout: seconds until a restored guest's agent must have answered.
+    """
+
+    home: Path
+    listen: str = DEFAULT_LISTEN
+    run_root: Path = Path("/run/boxd")
+    accel: str = "auto"
+    qemu: str = "qemu-system-x86_64"
+    zone: str = "boxd.localhost"
+    stop_timeout: float = 60.0
+    boot_timeout: float = 180.0
+    restore_timeout: float = 45.0
+
+    @property
+    def database(self) -> Path:
+        """The store's SQLite file."""
+        return self.home / "boxd.db"
+
+    @property
+    def pool_dir(self) -> Path:
+        """Where captures, disks and images lie; may be a mount point."""
+        return self.home / "pool"
+
+    @property
+    def pool_image(self) -> Path:
+        """The XFS image file that is mounted on `pool_dir` where the home's filesystem has no reflinks."""
+        return self.home / "pool.xfs"
+
+    @property
+    def admin_key(self) -> Path:
+        """The owner's API key, 0600."""
+        return self.home / "admin.key"
+
+    @property
+    def run_dir(self) -> Path:
+        """Sockets of this home's runs: a short name derived from the home's path."""
+        short = hashlib.sha256(str(self.home.resolve()).encode()).hexdigest()[:8]
+        return self.run_root / short
+
+
+def default_home(environ: Mapping[str, str] | None = None) -> Path:
+    """`BOXD_HOME`, else /var/lib/boxd for root, else ~/.local/share/boxd."""
+    environ = os.environ if environ is None else environ
+    if environ.get("BOXD_HOME"):
+        return Path(environ["BOXD_HOME"])
+    if os.geteuid() == 0:
+        return Path("/var/lib/boxd")
+    return Path.home() / ".local/share/boxd"
+
+
+def load(
+    home: Path | None = None, listen: str | None = None, environ: Mapping[str, str] | None = None
+) -> Settings:
+    """Build the settings from arguments and environment.
+
+    Raises:
+        InvalidArgument: `BOXD_ACCEL` or the listen address is malformed.
+    """
+    environ = os.environ if environ is None else environ
+    accel = environ.get("BOXD_ACCEL", "auto")
+    if accel not in ("auto", "kvm", "tcg"):
+        raise InvalidArgument(f"BOXD_ACCEL is '{accel}'; it must be auto, kvm or tcg")
+    listen = listen or environ.get("BOXD_LISTEN") or DEFAULT_LISTEN
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdigit() or not 0 <= int(port) <= 65535:
+        raise InvalidArgument(
+            f"the listen address is '{listen}'; it must be HOST:PORT, such as {DEFAULT_LISTEN}"
+        )
+    default_run = (
+        "/run/boxd" if os.geteuid() == 0 else f"{environ.get('XDG_RUNTIME_DIR', '/tmp')}/boxd-{os.geteuid()}"
+    )  # noqa: S108
+    return Settings(
+        home=(home or default_home(environ)).absolute(),
+        listen=listen,
+        run_root=Path(environ.get("BOXD_RUN_DIR", default_run)),
+        accel=accel,
+        qemu=environ.get("BOXD_QEMU", "qemu-system-x86_64"),
+        zone=environ.get("BOXD_ZONE", "boxd.localhost"),
+    )
