@@ -76,9 +76,7 @@ def default_home(environ: Mapping[str, str] | None = None) -> Path:
     return Path.home() / ".local/share/boxd"
 
 
-def load(
-    home: Path | None = None, listen: str | None = None, environ: Mapping[str, str] | None = None
-) -> Settings:
+def load(home: Path | None = None, listen: str | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """Build the settings from arguments and environment.
 
     Raises:
@@ -91,12 +89,9 @@ def load(
     listen = listen or environ.get("BOXD_LISTEN") or DEFAULT_LISTEN
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise InvalidArgument(
-            f"the listen address is '{listen}'; it must be HOST:PORT, such as {DEFAULT_LISTEN}"
-        )
-    default_run = (
-        "/run/boxd" if os.geteuid() == 0 else f"{environ.get('XDG_RUNTIME_DIR', '/tmp')}/boxd-{os.geteuid()}"
-    )  # noqa: S108
+        raise InvalidArgument(f"the listen address is '{listen}'; it must be HOST:PORT, such as {DEFAULT_LISTEN}")
+    private = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
+    default_run = "/run/boxd" if os.geteuid() == 0 else f"{private}/boxd"
     return Settings(
         home=(home or default_home(environ)).absolute(),
         listen=listen,

@@ -1,0 +1,1 @@
+"""Builds everything and hands the drivers to the workers."""
