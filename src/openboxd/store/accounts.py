@@ -1,0 +1,91 @@
+"""Rows of users and their keys. Each function works inside the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, and_, delete, insert, or_, select, update
+
+from openboxd.errors import AlreadyExists, NotFound
+from openboxd.model import ApiKey, SshKey, User
+from openboxd.store.rows import to_row
+from openboxd.store.schema import api_keys, ssh_keys, users
+
+_API_KEY = [column for column in api_keys.c if column.name != "digest"]
+
+
+def all_users(connection: Connection) -> Sequence[User]:
+    """All users, by id."""
+    return tuple(User(**row._mapping) for row in connection.execute(select(users).order_by(users.c.id)))
+
+
+def user(connection: Connection, user_id: str) -> User | None:
+    """The user with this id."""
+    row = connection.execute(select(users).where(users.c.id == user_id)).one_or_none()
+    return None if row is None else User(**row._mapping)
+
+
+def add_user(connection: Connection, new: User) -> None:
+    """Raises AlreadyExists."""
+    if user(connection, new.id) is not None:
+        raise AlreadyExists(f"user '{new.id}' already exists; nothing was changed")
+    connection.execute(insert(users).values(to_row(new)))
+
+
+def api_key_by_digest(connection: Connection, digest: str) -> ApiKey | None:
+    """The key with this digest. Looked up by a digest, so that timing tells nothing about keys."""
+    row = connection.execute(select(*_API_KEY).where(api_keys.c.digest == digest)).one_or_none()
+    return None if row is None else ApiKey(**row._mapping)
+
+
+def api_keys_of(connection: Connection, user_id: str) -> Sequence[ApiKey]:
+    """A user's keys, oldest first."""
+    query = select(*_API_KEY).where(api_keys.c.user_id == user_id).order_by(api_keys.c.created_at, api_keys.c.id)
+    return tuple(ApiKey(**row._mapping) for row in connection.execute(query))
+
+
+def add_api_key(connection: Connection, key: ApiKey, digest: str) -> None:
+    """Raises NotFound (no such user), AlreadyExists."""
+    _require_user(connection, key.user_id)
+    taken = select(api_keys.c.id).where(or_(api_keys.c.id == key.id, api_keys.c.digest == digest))
+    if connection.execute(taken).first() is not None:
+        raise AlreadyExists(f"API key '{key.name}' is recorded already; nothing was changed")
+    connection.execute(insert(api_keys).values({**to_row(key), "digest": digest}))
+
+
+def delete_api_key(connection: Connection, key_id: str) -> None:
+    """Harmless twice."""
+    connection.execute(delete(api_keys).where(api_keys.c.id == key_id))
+
+
+def touch_api_key(connection: Connection, key_id: str, at: int) -> None:
+    """Record a use; never goes back in time; nothing happens for a key that is gone."""
+    connection.execute(
+        update(api_keys).where(api_keys.c.id == key_id, api_keys.c.last_used_at < at).values(last_used_at=at)
+    )
+
+
+def ssh_keys_of(connection: Connection, user_id: str) -> Sequence[SshKey]:
+    """A user's SSH keys, by fingerprint."""
+    query = select(ssh_keys).where(ssh_keys.c.user_id == user_id).order_by(ssh_keys.c.fingerprint)
+    return tuple(SshKey(**row._mapping) for row in connection.execute(query))
+
+
+def link_ssh_key(connection: Connection, key: SshKey) -> None:
+    """Add a key or renew what is known of it; a device's former key goes. Raises NotFound (no such user)."""
+    _require_user(connection, key.user_id)
+    same = ssh_keys.c.fingerprint == key.fingerprint
+    if key.device_id:
+        same = or_(same, ssh_keys.c.device_id == key.device_id)
+    connection.execute(delete(ssh_keys).where(and_(ssh_keys.c.user_id == key.user_id, same)))
+    connection.execute(insert(ssh_keys).values(to_row(key)))
+
+
+def unlink_ssh_key(connection: Connection, user_id: str, fingerprint: str) -> None:
+    """Harmless twice."""
+    connection.execute(delete(ssh_keys).where(ssh_keys.c.user_id == user_id, ssh_keys.c.fingerprint == fingerprint))
+
+
+def _require_user(connection: Connection, user_id: str) -> None:
+    if user(connection, user_id) is None:
+        raise NotFound(f"user '{user_id}' not found; nothing was changed")

@@ -1,0 +1,155 @@
+"""The tables, as SQLAlchemy describes them, in types that SQLite and PostgreSQL share.
+
+The schema only grows: a release adds tables, columns with a default, and indexes; it never renames or drops. So an
+older store is brought up by `migrations/`, and what a newer one added does no harm to whoever reads it. A change
+here needs a migration and a new `REVISION`; tests compare a fresh store with one migrated step by step.
+
+Empty text stands for "none" (`head`, `parent`, `run_id`), as in the model.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, Text, text
+
+REVISION = "0001"
+"""The newest migration: what a fresh store is stamped with."""
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+ALIVE = "status <> 'destroyed'"
+"""Machines that still hold their name, address and MAC."""
+
+NAMED = "status IN ('pending', 'ready')"
+"""Checkpoints that hold their name."""
+
+# Epoch milliseconds and bytes do not fit PostgreSQL's 32-bit INTEGER. SQLite numbers rows by itself only in a
+# column declared exactly INTEGER.
+ROW_NUMBER = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def _unique(name: str, *columns: str, where: str) -> Index:
+    """A unique index over the rows that meet `where`."""
+    return Index(name, *columns, unique=True, sqlite_where=text(where), postgresql_where=text(where))
+
+
+def _text(name: str) -> Column[str]:
+    return Column(name, Text, nullable=False, server_default="")
+
+
+def _number(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, server_default="0")
+
+
+def _required(name: str, kind: Any = Text) -> Column[Any]:
+    return Column(name, kind, nullable=False)
+
+
+users = Table("users", metadata, Column("id", Text, primary_key=True), _text("name"))
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user_id", Text, ForeignKey("users.id"), nullable=False),
+    _text("name"),
+    _text("prefix"),
+    # A digest of the key. The key itself is nowhere.
+    _required("digest"),
+    _required("created_at", BigInteger),
+    _number("last_used_at"),
+    _number("expires_at"),
+    Index("ix_api_keys_digest", "digest", unique=True),
+    Index("ix_api_keys_user", "user_id"),
+)
+
+ssh_keys = Table(
+    "ssh_keys",
+    metadata,
+    Column("user_id", Text, ForeignKey("users.id"), primary_key=True),
+    Column("fingerprint", Text, primary_key=True),
+    _required("public_key"),
+    _text("device_id"),
+    _text("label"),
+    _unique("ix_ssh_keys_device", "user_id", "device_id", where="device_id <> ''"),
+)
+
+images = Table(
+    "images",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    _required("name"),
+    _required("created_at", BigInteger),
+    _required("disk_bytes", BigInteger),
+    _text("kernel_version"),
+    Index("ix_images_name", "name"),
+)
+
+# A destroyed machine keeps its row. Its owner and image may go meanwhile, so these two are no foreign keys; the
+# image of a machine that is alive is kept by `images.remove`.
+machines = Table(
+    "machines",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _required("name"),
+    _required("owner_id"),
+    _required("image"),
+    _text("image_name"),
+    _required("vcpu", BigInteger),
+    _required("memory_bytes", BigInteger),
+    _required("disk_bytes", BigInteger),
+    _required("address"),
+    _required("mac"),
+    _required("status"),
+    _required("created_at", BigInteger),
+    _text("status_reason"),
+    Column("restart_policy", Text, nullable=False, server_default="always"),
+    Column("labels", Text, nullable=False, server_default="{}"),  # JSON
+    _text("run_id"),
+    _number("boot_time_ms"),
+    _text("head"),
+    _unique("ix_machines_name", "name", where=ALIVE),
+    _unique("ix_machines_address", "address", where=ALIVE),
+    _unique("ix_machines_mac", "mac", where=ALIVE),
+)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("machine_id", Text, ForeignKey("machines.id"), nullable=False),
+    _required("name"),
+    _required("status"),
+    _required("created_at_ms", BigInteger),
+    _text("created_by"),
+    _text("parent"),
+    _number("vcpu"),
+    _number("memory_bytes"),
+    _number("pause_us"),
+    _number("duration_ms"),
+    _number("written_bytes"),
+    _text("failure_reason"),
+    _unique("ix_checkpoints_name", "machine_id", "name", where=NAMED),
+    Index("ix_checkpoints_machine", "machine_id"),
+    Index("ix_checkpoints_status", "status"),
+)
+
+# An operation may be journalled before its machine has a row, so `machine_id` is no foreign key.
+operations = Table(
+    "operations",
+    metadata,
+    Column("id", ROW_NUMBER, primary_key=True, autoincrement=True),
+    _required("machine_id"),
+    _required("kind"),
+    Column("detail", Text, nullable=False, server_default="{}"),  # JSON
+    _text("step"),
+    _required("started_at_ms", BigInteger),
+    sqlite_autoincrement=True,  # an id is never given out twice
+)

@@ -1,0 +1,198 @@
+"""The store as the daemon uses it: reads are plain calls, writes are awaited and durable when they return.
+
+A read takes the last committed state and never waits for a writer, so it may be made on the event loop's thread.
+Writes are queued for one thread, see `writer`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection
+
+from openboxd.model import ApiKey, Checkpoint, Image, Machine, Operation, SshKey, User
+from openboxd.store import accounts, checkpoints, engine, images, journal, machines
+from openboxd.store.engine import translated
+from openboxd.store.rows import encode
+from openboxd.store.upgrade import bring_up
+from openboxd.store.writer import Writer
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def open_store(path: Path) -> SqlStore:
+    """Open the store in `path`, make it if there is none, bring it up if it is older.
+
+    Raises:
+        HostUnfit: another daemon has it open, it is damaged, or a newer release made it.
+        WrongState: the disk is full.
+    """
+    return SqlStore(path)
+
+
+class SqlStore:
+    """Everything boxd remembers. Implements `worker.ports.Store`, and the rest is for control."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = engine.take_lock(path)
+        try:
+            with translated():
+                engine.make_private_file(path)
+                writing = engine.writing_engine(path)
+                with writing.begin() as connection:
+                    bring_up(connection)
+            self._writer = Writer(writing)
+            self._reading = engine.reading_engine(path)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._closed = False
+
+    def close(self) -> None:
+        """Finish the writes that were asked for and let go of the file. Harmless twice."""
+        if self._closed:
+            return
+        self._closed = True
+        self._reading.dispose()
+        self._writer.close()
+        os.close(self._lock)
+
+    def _read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        with translated(), self._reading.connect() as connection:
+            return query(connection, *args, **kwargs)
+
+    # -- machines
+
+    def machine(self, machine_id: str) -> Machine | None:
+        return self._read(machines.by_id, machine_id)
+
+    def machine_named(self, name: str) -> Machine | None:
+        """The machine that bears this name now; destroyed ones have none."""
+        return self._read(machines.by_name, name)
+
+    def machines(self) -> Sequence[Machine]:
+        return self._read(machines.alive)
+
+    def machines_using_image(self, digest: str) -> Sequence[Machine]:
+        """Machines that need this image, destroyed ones excluded."""
+        return self._read(machines.of_image, digest)
+
+    def addresses_in_use(self) -> frozenset[str]:
+        """Addresses of all machines but the destroyed ones."""
+        return self._read(machines.addresses)
+
+    async def add_machine(self, machine: Machine) -> None:
+        """Raises AlreadyExists; NotFound if its image is not in the store (any more)."""
+        await self._writer.write(machines.add, machine)
+
+    async def update_machine(self, machine_id: str, **values: Any) -> Machine:
+        return await self._writer.write(machines.change, machine_id, values)
+
+    # -- checkpoints
+
+    def checkpoint(self, machine_id: str, name: str) -> Checkpoint | None:
+        return self._read(checkpoints.by_name, machine_id, name)
+
+    def checkpoints(self, machine_id: str) -> Sequence[Checkpoint]:
+        return self._read(checkpoints.of_machine, machine_id)
+
+    def removing_checkpoints(self) -> Sequence[Checkpoint]:
+        return self._read(checkpoints.removing)
+
+    async def begin_checkpoint(self, checkpoint: Checkpoint) -> None:
+        await self._writer.write(checkpoints.begin, checkpoint)
+
+    async def update_checkpoint(self, checkpoint_id: str, **values: Any) -> None:
+        await self._writer.write(checkpoints.change, checkpoint_id, values)
+
+    async def finish_checkpoint(self, checkpoint: Checkpoint) -> None:
+        await self._writer.write(checkpoints.finish, checkpoint)
+
+    async def delete_checkpoint(self, checkpoint_id: str) -> None:
+        await self._writer.write(checkpoints.forget, checkpoint_id)
+
+    # -- journal
+
+    async def begin_operation(self, machine_id: str, kind: str, detail: Mapping[str, Any]) -> int:
+        # Encoded here: the caller may change its mapping before the writer's turn comes.
+        now = time.time_ns() // 1_000_000
+        return await self._writer.write(journal.begin, machine_id, kind, encode(detail), now)
+
+    async def step_operation(self, operation_id: int, step: str, **detail: Any) -> None:
+        await self._writer.write(journal.step, operation_id, step, encode(detail))
+
+    async def end_operation(self, operation_id: int) -> None:
+        await self._writer.write(journal.end, operation_id)
+
+    def open_operations(self) -> Sequence[Operation]:
+        return self._read(journal.under_way)
+
+    # -- images
+
+    def image(self, digest: str) -> Image | None:
+        return self._read(images.by_digest, digest)
+
+    def image_named(self, name: str) -> Image | None:
+        """The newest image of this name."""
+        return self._read(images.by_name, name)
+
+    def images(self) -> Sequence[Image]:
+        """All images, newest first."""
+        return self._read(images.all_images)
+
+    async def add_image(self, image: Image) -> None:
+        """Harmless if its digest is known."""
+        await self._writer.write(images.add, image)
+
+    async def delete_image(self, digest: str) -> None:
+        """Forget an image. Harmless twice. Raises WrongState naming the machines that still need it."""
+        await self._writer.write(images.remove, digest)
+
+    # -- accounts
+
+    def users(self) -> Sequence[User]:
+        return self._read(accounts.all_users)
+
+    def user(self, user_id: str) -> User | None:
+        return self._read(accounts.user, user_id)
+
+    async def add_user(self, user: User) -> None:
+        """Raises AlreadyExists."""
+        await self._writer.write(accounts.add_user, user)
+
+    def api_key_by_digest(self, digest: str) -> ApiKey | None:
+        """The key with this digest; whether it has expired is for the caller to see."""
+        return self._read(accounts.api_key_by_digest, digest)
+
+    def api_keys(self, user_id: str) -> Sequence[ApiKey]:
+        """A user's keys, oldest first."""
+        return self._read(accounts.api_keys_of, user_id)
+
+    async def add_api_key(self, key: ApiKey, digest: str) -> None:
+        """Raises NotFound (no such user), AlreadyExists."""
+        await self._writer.write(accounts.add_api_key, key, digest)
+
+    async def delete_api_key(self, key_id: str) -> None:
+        """Harmless twice."""
+        await self._writer.write(accounts.delete_api_key, key_id)
+
+    async def touch_api_key(self, key_id: str, at: int) -> None:
+        """Record that a key was used; harmless if it is gone."""
+        await self._writer.write(accounts.touch_api_key, key_id, at)
+
+    def ssh_keys(self, user_id: str) -> Sequence[SshKey]:
+        """A user's SSH keys, by fingerprint."""
+        return self._read(accounts.ssh_keys_of, user_id)
+
+    async def link_ssh_key(self, key: SshKey) -> None:
+        """Add or renew a key; the former key of the same device goes. Raises NotFound (no such user)."""
+        await self._writer.write(accounts.link_ssh_key, key)
+
+    async def unlink_ssh_key(self, user_id: str, fingerprint: str) -> None:
+        """Harmless twice."""
+        await self._writer.write(accounts.unlink_ssh_key, user_id, fingerprint)
