@@ -1,0 +1,422 @@
+"""What every store must do. Subclasses provide the fixture `store`."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openboxd.errors import AlreadyExists, NotFound, WrongState
+from openboxd.model import (
+    MIB,
+    ApiKey,
+    Checkpoint,
+    CheckpointStatus,
+    Image,
+    Machine,
+    MachineStatus,
+    Size,
+    SshKey,
+    User,
+)
+from openboxd.store import SqlStore
+
+_numbers = itertools.count(1)
+
+OWNER = User("u_owner", "Owner")
+IMAGE = Image("sha256-aa", "debian", 1_700_000_000, 4096 * MIB, "6.12.1")
+
+
+def a_machine(**values: Any) -> Machine:
+    """A machine like no other, alive, of IMAGE and OWNER."""
+    number = next(_numbers)
+    fields: dict[str, Any] = {
+        "id": f"00000000-0000-4000-8000-{number:012x}",
+        "name": f"machine-{number}",
+        "owner_id": OWNER.id,
+        "image": IMAGE.digest,
+        "image_name": IMAGE.name,
+        "size": Size(2, 512 * MIB),
+        "disk_bytes": 4096 * MIB,
+        "address": f"10.77.{number // 250}.{number % 250 + 2}",
+        "mac": f"52:54:00:00:{number // 256:02x}:{number % 256:02x}",
+        "status": MachineStatus.PENDING,
+        "created_at": 1_700_000_000 + number,
+    }
+    return Machine(**{**fields, **values})
+
+
+def a_checkpoint(machine: Machine, name: str = "", **values: Any) -> Checkpoint:
+    """A pending checkpoint like no other."""
+    number = next(_numbers)
+    fields: dict[str, Any] = {
+        "id": f"cp_{number:020d}".replace("0", "a").replace("1", "b"),
+        "machine_id": machine.id,
+        "name": name or f"checkpoint-{number}",
+        "status": CheckpointStatus.PENDING,
+        "created_at_ms": 1_700_000_000_000 + number,
+        "created_by": OWNER.id,
+        "size": machine.size,
+    }
+    return Checkpoint(**{**fields, **values})
+
+
+async def furnish(store: SqlStore, **values: Any) -> Machine:
+    """Put a user, an image and one machine in; the machine."""
+    if store.user(OWNER.id) is None:
+        await store.add_user(OWNER)
+    await store.add_image(IMAGE)
+    machine = a_machine(**values)
+    await store.add_machine(machine)
+    return machine
+
+
+async def saved(store: SqlStore, machine: Machine, name: str = "", **values: Any) -> Checkpoint:
+    """Add a checkpoint that descends from the machine's head, and finish it."""
+    now = store.machine(machine.id)
+    assert now is not None
+    checkpoint = a_checkpoint(machine, name, parent=now.head, **values)
+    await store.begin_checkpoint(checkpoint)
+    ready = replace(checkpoint, status=CheckpointStatus.READY)
+    await store.finish_checkpoint(ready)
+    return ready
+
+
+class MachineContract:
+    """Machines, their names and addresses."""
+
+    async def test_a_machine_reads_as_it_was_written(self, store: SqlStore) -> None:
+        machine = await furnish(
+            store,
+            labels={"team": "web", "ключ": 'va"l', "empty": ""},
+            status=MachineStatus.RUNNING,
+            status_reason="because",
+            restart_policy="never",
+            run_id="0123456789ab",
+            boot_time_ms=17,
+            head="cp_x",
+            disk_bytes=1 << 45,
+        )
+        assert store.machine(machine.id) == machine
+        assert store.machine_named(machine.name) == machine
+        assert list(store.machines()) == [machine]
+
+    def test_unknown_things_read_as_nothing(self, store: SqlStore) -> None:
+        assert store.machine("nope") is None
+        assert store.machine_named("nope") is None
+        assert store.image("nope") is None
+        assert store.image_named("nope") is None
+        assert store.user("nope") is None
+        assert store.api_key_by_digest("nope") is None
+        assert store.checkpoint("nope", "nope") is None
+        for listing in (store.checkpoints("x"), store.api_keys("x"), store.ssh_keys("x"), store.users()):
+            assert list(listing) == []
+
+    async def test_machines_are_listed_oldest_first(self, store: SqlStore) -> None:
+        late = await furnish(store, created_at=30)
+        early = await furnish(store, created_at=10)
+        middle = await furnish(store, created_at=20)
+        assert list(store.machines()) == [early, middle, late]
+
+    @pytest.mark.parametrize("field", ["id", "name", "address", "mac"])
+    async def test_what_identifies_a_machine_is_unique(self, store: SqlStore, field: str) -> None:
+        first = await furnish(store)
+        with pytest.raises(AlreadyExists, match=r"in use|already exists|is machine"):
+            await store.add_machine(a_machine(**{field: getattr(first, field)}))
+        assert list(store.machines()) == [first]
+
+    async def test_of_many_adds_of_one_name_exactly_one_wins(self, store: SqlStore) -> None:
+        await furnish(store)
+        adds = [store.add_machine(a_machine(name="web")) for _ in range(20)]
+        outcomes = await asyncio.gather(*adds, return_exceptions=True)
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AlreadyExists"] * 19 + ["NoneType"]
+        assert [machine.name for machine in store.machines()].count("web") == 1
+
+    async def test_a_destroyed_machine_keeps_its_row_and_frees_its_name(self, store: SqlStore) -> None:
+        old = await furnish(store)
+        await store.update_machine(old.id, status=MachineStatus.DESTROYING)
+        with pytest.raises(AlreadyExists):
+            await store.add_machine(a_machine(name=old.name))
+        gone = await store.update_machine(old.id, status=MachineStatus.DESTROYED)
+        new = a_machine(name=old.name, address=old.address, mac=old.mac)
+        await store.add_machine(new)
+        assert store.machine(old.id) == gone
+        assert store.machine_named(old.name) == new
+        assert list(store.machines()) == [new]
+        with pytest.raises(AlreadyExists):
+            await store.update_machine(old.id, status=MachineStatus.STOPPED)
+
+    async def test_an_update_sets_its_fields_only_and_answers_the_new_state(self, store: SqlStore) -> None:
+        machine = await furnish(store, labels={"a": "1"})
+        after = await store.update_machine(
+            machine.id, status=MachineStatus.RUNNING, size=Size(4, 1024 * MIB), labels={"b": "2"}, run_id="ab"
+        )
+        expected = replace(
+            machine, status=MachineStatus.RUNNING, size=Size(4, 1024 * MIB), labels={"b": "2"}, run_id="ab"
+        )
+        assert after == expected == store.machine(machine.id)
+        assert await store.update_machine(machine.id) == expected
+
+    async def test_updates_that_cannot_be_change_nothing(self, store: SqlStore) -> None:
+        first, second = await furnish(store), await furnish(store)
+        with pytest.raises(NotFound):
+            await store.update_machine("nope", status=MachineStatus.RUNNING)
+        with pytest.raises(AlreadyExists, match=first.name):
+            await store.update_machine(second.id, name=first.name, status=MachineStatus.RUNNING)
+        with pytest.raises(TypeError, match="colour"):
+            await store.update_machine(second.id, colour="red")
+        with pytest.raises(TypeError):
+            await store.update_machine(second.id, id="other")
+        assert list(store.machines()) == [first, second]
+
+    async def test_addresses_in_use_are_those_of_machines_alive(self, store: SqlStore) -> None:
+        first, second = await furnish(store), await furnish(store)
+        await store.update_machine(first.id, status=MachineStatus.DESTROYED)
+        assert set(store.addresses_in_use()) == {second.address}
+
+
+class CheckpointContract:
+    """Checkpoints, their names and their tree."""
+
+    async def test_a_checkpoint_reads_as_it_was_written(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        checkpoint = a_checkpoint(machine, pause_us=3, duration_ms=4, written_bytes=5 << 40, failure_reason="r")
+        await store.begin_checkpoint(checkpoint)
+        assert store.checkpoint(machine.id, checkpoint.name) == checkpoint
+        assert list(store.checkpoints(machine.id)) == [checkpoint]
+        assert store.checkpoint("other", checkpoint.name) is None
+
+    async def test_checkpoints_are_listed_oldest_first_then_by_id(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        ids = ["cp_c", "cp_a", "cp_b"]
+        for ident, at in zip(ids, [5, 5, 1], strict=True):
+            await store.begin_checkpoint(a_checkpoint(machine, id=ident, created_at_ms=at))
+        assert [found.id for found in store.checkpoints(machine.id)] == ["cp_b", "cp_a", "cp_c"]
+
+    @pytest.mark.parametrize("status", [CheckpointStatus.PENDING, CheckpointStatus.READY])
+    async def test_a_name_in_use_is_refused(self, store: SqlStore, status: CheckpointStatus) -> None:
+        machine = await furnish(store)
+        first = a_checkpoint(machine, "cp", status=status)
+        await store.begin_checkpoint(first)
+        with pytest.raises(AlreadyExists) as refusal:
+            await store.begin_checkpoint(a_checkpoint(machine, "cp"))
+        expected = f"machine '{machine.name}' already has a checkpoint 'cp'; it was not changed"
+        assert refusal.value.message == expected
+        assert list(store.checkpoints(machine.id)) == [first]
+
+    async def test_names_are_per_machine(self, store: SqlStore) -> None:
+        one, two = await furnish(store), await furnish(store)
+        first, second = a_checkpoint(one, "cp"), a_checkpoint(two, "cp")
+        await store.begin_checkpoint(first)
+        await store.begin_checkpoint(second)
+        assert store.checkpoint(one.id, "cp") == first
+        assert store.checkpoint(two.id, "cp") == second
+
+    async def test_of_many_saves_of_one_name_exactly_one_begins(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        saves = [store.begin_checkpoint(a_checkpoint(machine, "cp")) for _ in range(20)]
+        outcomes = await asyncio.gather(*saves, return_exceptions=True)
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AlreadyExists"] * 19 + ["NoneType"]
+        assert len(store.checkpoints(machine.id)) == 1
+
+    async def test_a_failed_one_makes_way(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        failed = a_checkpoint(machine, "cp")
+        await store.begin_checkpoint(failed)
+        await store.update_checkpoint(failed.id, status=CheckpointStatus.FAILED, failure_reason="no space")
+        shown = store.checkpoint(machine.id, "cp")
+        assert shown is not None
+        assert shown.failure_reason == "no space"
+        again = a_checkpoint(machine, "cp")
+        await store.begin_checkpoint(again)
+        assert list(store.checkpoints(machine.id)) == [again]
+
+    async def test_one_being_removed_is_not_seen_and_frees_its_name(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        old = await saved(store, machine, "cp")
+        await store.update_checkpoint(old.id, status=CheckpointStatus.REMOVING)
+        assert store.checkpoint(machine.id, "cp") is None
+        assert list(store.checkpoints(machine.id)) == []
+        new = a_checkpoint(machine, "cp")
+        await store.begin_checkpoint(new)
+        assert store.checkpoint(machine.id, "cp") == new
+        assert [found.id for found in store.removing_checkpoints()] == [old.id]
+        with pytest.raises(AlreadyExists):
+            await store.update_checkpoint(old.id, status=CheckpointStatus.READY)
+
+    async def test_finishing_makes_it_ready_and_head_at_once(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        pending = a_checkpoint(machine)
+        await store.begin_checkpoint(pending)
+        assert _head(store, machine) == ""
+        ready = replace(pending, status=CheckpointStatus.READY, pause_us=31_000, written_bytes=7 * MIB)
+        await store.finish_checkpoint(ready)
+        assert store.checkpoint(machine.id, pending.name) == ready
+        assert _head(store, machine) == ready.id
+
+    async def test_what_was_removed_cannot_be_changed_or_finished(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        checkpoint = a_checkpoint(machine)
+        with pytest.raises(NotFound):
+            await store.finish_checkpoint(checkpoint)
+        with pytest.raises(NotFound):
+            await store.update_checkpoint(checkpoint.id, status=CheckpointStatus.READY)
+        with pytest.raises(NotFound):
+            await store.begin_checkpoint(replace(checkpoint, machine_id="nope"))
+        assert _head(store, machine) == ""
+
+    async def test_descendants_of_a_deleted_one_descend_from_its_parent(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        first, second, third = [await saved(store, machine) for _ in range(3)]
+        assert (second.parent, third.parent) == (first.id, second.id)
+        await store.delete_checkpoint(second.id)
+        await store.delete_checkpoint(second.id)
+        assert [(c.id, c.parent) for c in store.checkpoints(machine.id)] == [(first.id, ""), (third.id, first.id)]
+        await store.delete_checkpoint(third.id)
+        assert _head(store, machine) == first.id
+        await store.delete_checkpoint(first.id)
+        assert _head(store, machine) == ""
+        await store.delete_checkpoint("nope")
+
+    async def test_a_parent_removed_during_a_save_does_not_come_back(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        first, second = await saved(store, machine), await saved(store, machine)
+        third = a_checkpoint(machine, parent=second.id)
+        await store.begin_checkpoint(third)
+        await store.delete_checkpoint(second.id)
+        await store.finish_checkpoint(replace(third, status=CheckpointStatus.READY))
+        found = store.checkpoint(machine.id, third.name)
+        assert found is not None
+        assert found.parent == first.id
+
+
+class JournalContract:
+    """Operations under way."""
+
+    async def test_an_operation_is_open_until_it_is_ended(self, store: SqlStore) -> None:
+        first = await store.begin_operation("m1", "save", {"checkpoint": "cp_a", "deep": {"list": [1, None]}})
+        second = await store.begin_operation("m2", "restore", {})
+        await store.step_operation(first, "pause", run="ab")
+        await store.step_operation(first, "publish", run="cd")
+        found = list(store.open_operations())
+        assert [(o.id, o.machine_id, o.kind, o.step) for o in found] == [
+            (first, "m1", "save", "publish"),
+            (second, "m2", "restore", ""),
+        ]
+        assert found[0].detail == {"checkpoint": "cp_a", "deep": {"list": [1, None]}, "run": "cd"}
+        assert 0 < found[0].started_at_ms <= found[1].started_at_ms
+        await store.end_operation(first)
+        await store.end_operation(first)
+        assert [o.id for o in store.open_operations()] == [second]
+
+    async def test_ids_are_never_given_out_twice(self, store: SqlStore) -> None:
+        first = await store.begin_operation("m", "save", {})
+        await store.end_operation(first)
+        assert await store.begin_operation("m", "save", {}) > first
+        with pytest.raises(NotFound):
+            await store.step_operation(first, "late")
+
+    async def test_detail_that_json_cannot_hold_is_refused(self, store: SqlStore) -> None:
+        with pytest.raises(TypeError):
+            await store.begin_operation("m", "save", {"path": object()})
+        assert list(store.open_operations()) == []
+
+
+class ImageContract:
+    """Images, and the machines that need them."""
+
+    async def test_images_are_found_by_digest_and_newest_by_name(self, store: SqlStore) -> None:
+        old = replace(IMAGE, digest="a", created_at=5)
+        new = replace(IMAGE, digest="b", created_at=9)
+        other = replace(IMAGE, digest="c", created_at=7, name="alpine")
+        for image in (new, old, other):
+            await store.add_image(image)
+        await store.add_image(replace(old, name="changed"))
+        assert store.image("a") == old
+        assert store.image_named("debian") == new
+        assert list(store.images()) == [new, other, old]
+
+    async def test_an_image_in_use_stays(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        with pytest.raises(WrongState, match=machine.name):
+            await store.delete_image(IMAGE.digest)
+        assert list(store.machines_using_image(IMAGE.digest)) == [machine]
+        assert store.image(IMAGE.digest) == IMAGE
+        await store.update_machine(machine.id, status=MachineStatus.DESTROYED)
+        await store.delete_image(IMAGE.digest)
+        await store.delete_image(IMAGE.digest)
+        assert store.image(IMAGE.digest) is None
+        assert store.machine(machine.id) is not None
+
+    async def test_no_machine_is_made_from_an_image_that_is_gone(self, store: SqlStore) -> None:
+        with pytest.raises(NotFound, match="debian"):
+            await store.add_machine(a_machine())
+        assert list(store.machines()) == []
+
+
+class AccountContract:
+    """Users and their keys."""
+
+    async def test_users(self, store: SqlStore) -> None:
+        await store.add_user(OWNER)
+        with pytest.raises(AlreadyExists):
+            await store.add_user(User(OWNER.id, "Somebody else"))
+        assert list(store.users()) == [OWNER]
+        assert store.user(OWNER.id) == OWNER
+
+    async def test_api_keys(self, store: SqlStore) -> None:
+        await store.add_user(OWNER)
+        first = ApiKey("key_1", OWNER.id, "laptop", "bxd_abcd", 100, 0, 900)
+        second = ApiKey("key_2", OWNER.id, "ci", "bxd_efgh", 50)
+        await store.add_api_key(first, "digest-1")
+        await store.add_api_key(second, "digest-2")
+        assert store.api_key_by_digest("digest-1") == first
+        assert list(store.api_keys(OWNER.id)) == [second, first]
+        for clash in (replace(first, id="key_3"), replace(first, id="key_1")):
+            with pytest.raises(AlreadyExists):
+                await store.add_api_key(clash, "digest-1" if clash.id == "key_3" else "digest-3")
+        with pytest.raises(NotFound):
+            await store.add_api_key(replace(first, id="key_9", user_id="u_nobody"), "digest-9")
+        await store.touch_api_key("key_1", 200)
+        await store.touch_api_key("key_1", 150)
+        assert store.api_key_by_digest("digest-1") == replace(first, last_used_at=200)
+        await store.delete_api_key("key_1")
+        await store.delete_api_key("key_1")
+        await store.touch_api_key("key_1", 300)
+        assert store.api_key_by_digest("digest-1") is None
+        assert list(store.api_keys(OWNER.id)) == [second]
+
+    async def test_ssh_keys_one_per_device(self, store: SqlStore) -> None:
+        await store.add_user(OWNER)
+        other = User("u_other", "Other")
+        await store.add_user(other)
+        plain = SshKey(OWNER.id, "ssh-ed25519 AAAA1", "SHA256:a")
+        first = SshKey(OWNER.id, "ssh-ed25519 AAAA2", "SHA256:b", "dev-1", "laptop")
+        renewed = SshKey(OWNER.id, "ssh-ed25519 AAAA3", "SHA256:c", "dev-1", "laptop")
+        foreign = SshKey(other.id, "ssh-ed25519 AAAA2", "SHA256:b", "dev-1")
+        for key in (plain, plain, first, first, foreign):
+            await store.link_ssh_key(key)
+        assert list(store.ssh_keys(OWNER.id)) == [plain, first]
+        await store.link_ssh_key(renewed)
+        assert list(store.ssh_keys(OWNER.id)) == [plain, renewed]
+        await store.link_ssh_key(replace(plain, label="named"))
+        assert list(store.ssh_keys(OWNER.id)) == [replace(plain, label="named"), renewed]
+        await store.unlink_ssh_key(OWNER.id, plain.fingerprint)
+        await store.unlink_ssh_key(OWNER.id, plain.fingerprint)
+        assert list(store.ssh_keys(OWNER.id)) == [renewed]
+        assert list(store.ssh_keys(other.id)) == [foreign]
+        with pytest.raises(NotFound):
+            await store.link_ssh_key(replace(plain, user_id="u_nobody"))
+
+
+class StoreContract(MachineContract, CheckpointContract, JournalContract, ImageContract, AccountContract):
+    """Every store must pass; subclasses provide the fixture `store`."""
+
+
+def _head(store: SqlStore, machine: Machine) -> str:
+    found = store.machine(machine.id)
+    assert found is not None
+    return found.head
