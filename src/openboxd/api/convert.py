@@ -1,0 +1,91 @@
+"""The model's nouns in the words of the wire. Units differ by field there: see the comments."""
+
+from __future__ import annotations
+
+from openboxd.api.ports import Service
+from openboxd.model import Caller, CheckpointStatus, CheckpointView, Image, Machine, Progress
+from openboxd.wire import boxd_api_pb2 as pb
+from openboxd.wire import openboxd_host_pb2 as host_pb
+
+
+def domain(service: Service, machine: Machine) -> str:
+    """Where a machine is found by name."""
+    return f"{machine.name}.{service.zone}"
+
+
+def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.GetVmResponse:
+    """A machine as GetVm and ListVms show it. Idle timers stay 0 (disabled), ssh_port 0 (not allocated)."""
+    user = service.user(caller)
+    return pb.GetVmResponse(
+        vm_id=machine.id,
+        name=machine.name,
+        image_ref=machine.image_name,
+        public_ip=machine.address,
+        status=machine.status.value,
+        restart_policy=machine.restart_policy,
+        disk_bytes=machine.disk_bytes,
+        access_domain=service.zone,
+        source="standalone",
+        vcpu=machine.size.vcpu,
+        memory_bytes=machine.size.memory_bytes,
+        created_at=machine.created_at,  # epoch seconds
+        boot_time_ms=machine.boot_time_ms,
+        bot_protection_mode="off",
+        labels=dict(machine.labels),
+        created_by=machine.owner_id,
+        created_by_name=user.name if user.id == machine.owner_id else "",
+        status_reason=machine.status_reason,
+    )
+
+
+def created_to_wire(service: Service, machine: Machine) -> pb.CreateVmResponse:
+    """The thin record that CreateVm answers with."""
+    return pb.CreateVmResponse(
+        vm_id=machine.id,
+        name=machine.name,
+        public_ip=machine.address,
+        url=domain(service, machine),
+        image=machine.image_name,
+        status=machine.status.value,
+        boot_time_ms=machine.boot_time_ms,
+    )
+
+
+def checkpoint_to_wire(view: CheckpointView) -> pb.CheckpointInfo:
+    """A checkpoint with its sizes: `size_bytes` is what it alone occupies."""
+    checkpoint, usage = view.checkpoint, view.usage
+    return pb.CheckpointInfo(
+        checkpoint_id=checkpoint.id,
+        name=checkpoint.name,
+        status=checkpoint.status.value,
+        size_bytes=usage.exclusive_bytes,
+        created_at=checkpoint.created_at_ms,  # epoch milliseconds
+        created_by=checkpoint.created_by,
+        available=checkpoint.status is CheckpointStatus.READY,
+        total_bytes=usage.exclusive_bytes + usage.shared_bytes,
+        shared_bytes=usage.shared_bytes,
+        failure_reason=checkpoint.failure_reason,
+        pause_us=checkpoint.pause_us,
+        duration_ms=checkpoint.duration_ms,
+        parent_name=view.parent_name,
+        is_current=view.is_current,
+    )
+
+
+def image_to_wire(service: Service, image: Image) -> host_pb.ImageInfo:
+    """An image, marked if new machines use it unless told otherwise."""
+    return host_pb.ImageInfo(
+        digest=image.digest,
+        name=image.name,
+        created_at=image.created_at,
+        disk_bytes=image.disk_bytes,
+        kernel_version=image.kernel_version,
+        is_default=image.name == service.default_image(),
+    )
+
+
+def progress_to_wire(progress: Progress) -> host_pb.Progress:
+    """Progress; an unknown fraction stays unset."""
+    return host_pb.Progress(
+        operation=progress.operation, step=progress.step, fraction=progress.fraction, detail=progress.detail
+    )

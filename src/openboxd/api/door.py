@@ -1,0 +1,126 @@
+"""The one door every call comes through: it knows the caller, and it words every failure.
+
+A method of the API is a plain function of the service, the caller and the request (or the stream of requests). The
+door turns it into a gRPC handler: it authenticates first, then runs the method, then maps what was raised. Calls of
+the contract for which there is no method are answered UNIMPLEMENTED, in words.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, NoReturn
+
+import grpc
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message_factory import GetMessageClass
+
+from openboxd.api.missing import refusal
+from openboxd.api.ports import Service
+from openboxd.api.streams import reading
+from openboxd.errors import BoxdError, Unauthenticated
+from openboxd.model import Caller
+
+log = logging.getLogger(__name__)
+
+Method = Callable[[Service, Caller, Any], Any]
+"""`async def` for a single answer, an async generator for a stream of them."""
+
+Handlers = grpc.GenericRpcHandler[Any, Any]
+Context = grpc.aio.ServicerContext[Any, Any]
+
+MESSAGE_LIMIT = 64 * 1024 * 1024
+"""Bytes of one message, either way: what the published SDK is set to."""
+
+ERROR_KEY = "boxd-error"
+"""Trailing metadata that carries the error's class: several classes share a gRPC status."""
+
+STATUS_TEXT_LIMIT = 2000
+"""Characters of a status text. HTTP/2 peers refuse 8 KiB of headers, and the text is percent-encoded on the way."""
+
+
+def handlers(service: Service, contract: ServiceDescriptor, methods: Mapping[str, Method]) -> Handlers:
+    """gRPC handlers for every call of `contract`; those not in `methods` refuse."""
+    unknown = methods.keys() - contract.methods_by_name.keys()
+    if unknown:
+        raise ValueError(f"{contract.full_name} has no {', '.join(sorted(unknown))}")
+    table = {name: _handler(service, call, methods.get(name)) for name, call in contract.methods_by_name.items()}
+    return grpc.method_handlers_generic_handler(contract.full_name, table)
+
+
+def status_of(error: BoxdError) -> grpc.StatusCode:
+    """The gRPC status of an error: the table is `status` of the error classes, by name."""
+    return grpc.StatusCode[error.status]
+
+
+def caller_of(service: Service, metadata: Any) -> Caller:
+    """Who sent this metadata. Raises Unauthenticated."""
+    for key, value in metadata or ():
+        if key == "authorization":
+            scheme, _, token = str(value).partition(" ")
+            if scheme.lower() == "bearer" and token.strip():
+                return service.authenticate(token.strip())
+    raise Unauthenticated("no API key came with the call; send it as 'authorization: Bearer <key>'")
+
+
+def _handler(service: Service, call: MethodDescriptor, method: Method | None) -> Any:
+    answer: Method = method or refusal(call.name)
+    streams = inspect.isasyncgenfunction(answer)  # a refusal of a streaming call is not one
+
+    async def single(request: Any, context: Context) -> Any:
+        async def work() -> Any:
+            return await answer(service, caller_of(service, context.invocation_metadata()), request)
+
+        return await _guarded(context, call.name, work)
+
+    async def stream(request: Any, context: Context) -> None:
+        async def work() -> None:
+            caller = caller_of(service, context.invocation_metadata())
+            if streams:
+                await _send(context, answer(service, caller, request))
+            else:
+                await answer(service, caller, request)
+
+        await _guarded(context, call.name, work)
+
+    kinds = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, False): grpc.stream_unary_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }
+    make: Callable[..., Any] = kinds[call.client_streaming, call.server_streaming]
+    return make(
+        stream if call.server_streaming else single,
+        request_deserializer=GetMessageClass(call.input_type).FromString,
+        response_serializer=GetMessageClass(call.output_type).SerializeToString,
+    )
+
+
+async def _send(context: Context, answers: AsyncIterator[Any]) -> None:
+    """Write every answer; each write waits for room, so a slow reader slows the source.
+
+    The source is closed however this ends: a caller who hangs up reaches its `finally` at once.
+    """
+    async with reading(answers) as source:
+        async for answer in source:
+            await context.write(answer)
+
+
+async def _guarded(context: Context, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+    try:
+        return await work()
+    except BoxdError as error:
+        await _abort(context, status_of(error), error.message, type(error).__name__)
+    except Exception as error:
+        if context.done():
+            log.debug("%s: the caller is gone: %r", name, error)
+            raise
+        log.exception("%s failed unexpectedly", name)
+        text = f"{name} failed inside the daemon; whether it took effect is unknown, and the daemon's log says why"
+        await _abort(context, grpc.StatusCode.INTERNAL, text, "OutcomeUnknown")
+
+
+async def _abort(context: Context, code: grpc.StatusCode, text: str, kind: str) -> NoReturn:
+    await context.abort(code, text[:STATUS_TEXT_LIMIT], ((ERROR_KEY, kind),))

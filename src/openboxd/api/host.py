@@ -1,0 +1,71 @@
+"""The service of our own: images, progress, the outcome of a save, the state of the host."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from openboxd.api import convert
+from openboxd.api.door import Method
+from openboxd.api.ports import Service
+from openboxd.api.streams import reading
+from openboxd.model import Caller, Image
+from openboxd.wire import boxd_api_pb2 as pb
+from openboxd.wire import openboxd_host_pb2 as host_pb
+
+
+async def build_image(
+    service: Service, caller: Caller, request: host_pb.BuildImageRequest
+) -> AsyncIterator[host_pb.BuildImageResponse]:
+    async with reading(service.build_image(caller, request.name or service.default_image())) as items:
+        async for item in items:
+            if isinstance(item, Image):
+                yield host_pb.BuildImageResponse(image=convert.image_to_wire(service, item))
+            else:
+                yield host_pb.BuildImageResponse(progress=convert.progress_to_wire(item))
+
+
+async def list_images(
+    service: Service, caller: Caller, request: host_pb.ListImagesRequest
+) -> host_pb.ListImagesResponse:
+    images = service.images(caller)
+    return host_pb.ListImagesResponse(images=[convert.image_to_wire(service, image) for image in images])
+
+
+async def remove_image(
+    service: Service, caller: Caller, request: host_pb.RemoveImageRequest
+) -> host_pb.RemoveImageResponse:
+    await service.remove_image(caller, request.name)
+    return host_pb.RemoveImageResponse()
+
+
+async def watch_machine(
+    service: Service, caller: Caller, request: host_pb.WatchMachineRequest
+) -> AsyncIterator[host_pb.Progress]:
+    service.machine(caller, request.ref)  # refuses an unknown machine at once, not at the first progress
+    async with reading(service.progress(caller, request.ref)) as source:
+        async for progress in source:
+            yield convert.progress_to_wire(progress)
+
+
+async def wait_checkpoint(
+    service: Service, caller: Caller, request: host_pb.WaitCheckpointRequest
+) -> pb.CheckpointInfo:
+    return convert.checkpoint_to_wire(await service.checkpoint_done(caller, request.vm, request.name))
+
+
+async def doctor(service: Service, caller: Caller, request: host_pb.DoctorRequest) -> host_pb.DoctorResponse:
+    findings = [
+        host_pb.Finding(subject=f.subject, verdict=f.verdict, detail=f.detail, remedy=f.remedy)
+        for f in await service.doctor(caller)
+    ]
+    return host_pb.DoctorResponse(findings=findings)
+
+
+METHODS: dict[str, Method] = {
+    "BuildImage": build_image,
+    "ListImages": list_images,
+    "RemoveImage": remove_image,
+    "WatchMachine": watch_machine,
+    "WaitCheckpoint": wait_checkpoint,
+    "Doctor": doctor,
+}

@@ -1,0 +1,100 @@
+"""Machines: make, look at, start, stop, reboot, destroy."""
+
+from __future__ import annotations
+
+from openboxd.api import convert
+from openboxd.api.door import Method
+from openboxd.api.missing import not_offered
+from openboxd.api.ports import NewMachine, Service
+from openboxd.errors import NotFound, NotSupported
+from openboxd.model import Caller
+from openboxd.wire import boxd_api_pb2 as pb
+
+
+def refuse_unoffered(request: pb.CreateVmRequest) -> None:
+    """What is asked for and would not be given must not be ignored in silence.
+
+    Values that mean the same as leaving the field out (a timer of 0, SSH on) pass.
+    """
+    if request.org:
+        raise NotFound(f"organization '{request.org}' not found")
+    config = request.config
+    asked = {
+        "environment variables for a whole machine": request.env,
+        "a start command for machines": request.cmd,
+        "sharing machines": request.shared,
+        "networks": request.networks,
+        "isolated machines": request.isolated,
+        "teams": request.team,
+        "machine specs": request.HasField("spec"),
+        "idle timers": config.srf.auto_suspend_timeout_secs or config.srf.auto_destroy_timeout_secs,
+        "named HTTPS routes": config.network.proxies,
+        "machines without SSH": config.HasField("network") and not config.network.ssh,
+        "extra disks": config.volumes,
+    }
+    for topic, present in asked.items():
+        if present:
+            raise NotSupported(not_offered(topic))
+
+
+async def create_vm(service: Service, caller: Caller, request: pb.CreateVmRequest) -> pb.CreateVmResponse:
+    refuse_unoffered(request)
+    new = NewMachine(
+        name=request.name,
+        image=request.image_ref,
+        vcpu=request.config.vcpu,
+        memory_bytes=request.config.memory_bytes,
+        disk_bytes=request.config.disk_bytes,
+        restart_policy=request.restart_policy,
+        labels=dict(request.labels),
+    )
+    return convert.created_to_wire(service, await service.create_machine(caller, new))
+
+
+async def get_vm(service: Service, caller: Caller, request: pb.GetVmRequest) -> pb.GetVmResponse:
+    return convert.machine_to_wire(service, caller, service.machine(caller, request.vm_id))
+
+
+async def list_vms(service: Service, caller: Caller, request: pb.ListVmsRequest) -> pb.ListVmsResponse:
+    if request.org:
+        raise NotFound(f"organization '{request.org}' not found")
+    machines = service.machines(caller, tuple(request.label_selector))
+    return pb.ListVmsResponse(vms=[convert.machine_to_wire(service, caller, machine) for machine in machines])
+
+
+async def destroy_vm(service: Service, caller: Caller, request: pb.DestroyVmRequest) -> pb.DestroyVmResponse:
+    await service.destroy_machine(caller, request.vm_id)
+    return pb.DestroyVmResponse()
+
+
+async def start_vm(service: Service, caller: Caller, request: pb.StartVmRequest) -> pb.StartVmResponse:
+    await service.start_machine(caller, request.vm_id)
+    return pb.StartVmResponse()
+
+
+async def stop_vm(service: Service, caller: Caller, request: pb.StopVmRequest) -> pb.StopVmResponse:
+    await service.stop_machine(caller, request.vm_id)
+    return pb.StopVmResponse()
+
+
+async def reboot_vm(service: Service, caller: Caller, request: pb.RebootVmRequest) -> pb.RebootVmResponse:
+    await service.reboot_machine(caller, request.vm_id)
+    return pb.RebootVmResponse()
+
+
+async def suggest_vm_name(
+    service: Service, caller: Caller, request: pb.SuggestVmNameRequest
+) -> pb.SuggestVmNameResponse:
+    return pb.SuggestVmNameResponse(name=service.suggest_name(caller))
+
+
+METHODS: dict[str, Method] = {
+    "CreateVm": create_vm,
+    "GetVm": get_vm,
+    "ListVms": list_vms,
+    "DestroyVm": destroy_vm,
+    "StartVm": start_vm,
+    "StopVm": stop_vm,
+    "RebootVm": reboot_vm,
+    "SuggestVmName": suggest_vm_name,
+}

@@ -1,0 +1,63 @@
+"""What this boxd does not offer: one sentence for people per kind of call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from openboxd.errors import NotSupported
+
+# The first pattern that is found in the name of the call decides.
+TOPICS = (
+    ("Fork", "forks"),
+    ("Snapshot", "snapshots"),
+    ("Suspend", "suspending machines"),
+    ("Resume", "suspending machines"),
+    ("Hibernate|WakeVm", "hibernating machines"),
+    ("DeleteAfter", "timed removal"),
+    ("IdleIgnoreOutbound", "idle timers"),
+    ("BotProtection", "bot protection"),
+    ("ResizeVm", "resizing machines"),
+    ("RenameVm", "renaming machines"),
+    ("Labels", "changing labels"),
+    ("Prox", "named HTTPS routes"),
+    ("Expose", "exposed ports"),
+    ("Network", "networks"),
+    ("Egress", "egress rules"),
+    ("Logs", "streaming the console"),
+    ("Desktop", "desktops"),
+    ("ShareVm|UnshareVm", "sharing machines"),
+    ("ApiKey", "managing API keys over the API"),
+    ("Token", "tokens"),
+    ("Var|Secret", "variables and secrets"),
+    ("Domain", "custom domains"),
+    ("Disk", "extra disks"),
+    ("Backup", "backups"),
+    ("Billing|Plan|Checkout|Usage", "billing"),
+    ("Team", "teams"),
+    ("Org", "organizations"),
+    ("Spec", "machine specs"),
+)
+
+
+def sentence(call: str) -> str:
+    """Why this call is refused."""
+    for pattern, topic in TOPICS:
+        if re.search(pattern, call):
+            return not_offered(topic)
+    return not_offered(f"the call {call}")
+
+
+def not_offered(topic: str) -> str:
+    """The one wording for things that do not exist here."""
+    return f"this boxd does not offer {topic} yet"
+
+
+def refusal(call: str) -> Callable[[Any, Any, Any], Awaitable[None]]:
+    """A method that refuses `call`."""
+
+    async def refuse(service: Any, caller: Any, request: Any) -> None:
+        raise NotSupported(sentence(call))
+
+    return refuse

@@ -1,0 +1,418 @@
+"""A stateful fake of `api.ports.Service`: machines are rows in memory, their disks directories, commands are real.
+
+It refuses what the real service refuses, in the same words, so that clients can be wrong against it. Tests steer it:
+`boot` and `save` are gates that hold a boot or a save until set, `fail_boot` and `fail_save` name a failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import re
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from fakes.service_exec import LocalExec
+from fakes.service_files import LocalFiles
+from openboxd.api.ports import NewMachine
+from openboxd.errors import (
+    AlreadyExists,
+    Busy,
+    InvalidArgument,
+    NotFound,
+    Unauthenticated,
+    WrongState,
+    checkpoint_not_found,
+    machine_not_found,
+)
+from openboxd.model import (
+    GIB,
+    MAX_CHECKPOINTS,
+    MIB,
+    Caller,
+    Checkpoint,
+    CheckpointStatus,
+    CheckpointView,
+    ExecRequest,
+    Finding,
+    Image,
+    Listing,
+    Machine,
+    MachineStatus,
+    Progress,
+    Size,
+    SshKey,
+    Usage,
+    User,
+)
+
+KEY = "bxd_" + "k" * 40
+IMAGE = Image("sha256:d1", "debian", 1_795_000_000, 8 * GIB, "6.12.0")
+CHECKPOINT_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?")
+MACHINE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+RESTORABLE = (MachineStatus.RUNNING, MachineStatus.STOPPED, MachineStatus.FAILED)
+
+
+class FakeService:
+    """See api.ports.Service. Build it inside a running loop; `close` ends what it started."""
+
+    zone = "boxd.test"
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.key = KEY
+        self.boot = asyncio.Event()
+        self.save = asyncio.Event()
+        self.boot.set()
+        self.save.set()
+        self.fail_boot = ""
+        self.fail_save = ""
+        self.sessions: list[LocalExec] = []
+        self.keys: list[SshKey] = []
+        self.known_images = [IMAGE]
+        self.restores = 0
+        self._machines: dict[str, Machine] = {}
+        self._checkpoints: dict[str, list[Checkpoint]] = {}
+        self._files: dict[str, LocalFiles] = {}
+        self._busy: dict[str, str] = {}
+        self._watchers: dict[str, set[asyncio.Queue[Progress]]] = {}
+        self._changed = asyncio.Condition()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._names = 0
+
+    async def close(self) -> None:
+        for session in self.sessions:
+            await session.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _spawn(self, work) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- state
+
+    async def _set(self, machine: Machine, **values) -> Machine:
+        changed = dataclasses.replace(self._machines[machine.id], **values)
+        self._machines[machine.id] = changed
+        await self._notify()
+        return changed
+
+    async def _set_checkpoint(self, checkpoint: Checkpoint, **values) -> Checkpoint:
+        changed = dataclasses.replace(checkpoint, **values)
+        rows = self._checkpoints[checkpoint.machine_id]
+        rows[[row.id for row in rows].index(checkpoint.id)] = changed
+        await self._notify()
+        return changed
+
+    async def _notify(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _report(self, machine: Machine, operation: str, step: str, fraction: float | None) -> None:
+        for queue in self._watchers.get(machine.id, ()):
+            queue.put_nowait(Progress(operation, step, fraction))
+
+    @contextmanager
+    def _operation(self, machine: Machine, what: str):
+        if machine.id in self._busy:
+            running = self._busy[machine.id]
+            raise Busy(f"machine '{machine.name}' is busy: {running} is running; try again when it has ended")
+        self._busy[machine.id] = what
+        try:
+            yield
+        finally:
+            del self._busy[machine.id]
+
+    # -- machines
+
+    def authenticate(self, token: str) -> Caller:
+        if token != self.key:
+            raise Unauthenticated("the API key is not valid")
+        return Caller("u_owner", "k_1")
+
+    async def create_machine(self, caller: Caller, new: NewMachine) -> Machine:
+        name = new.name or self.suggest_name(caller)
+        if not MACHINE_NAME.fullmatch(name):
+            raise InvalidArgument("a machine name has 1 to 40 characters of a-z 0-9 -")
+        if any(machine.name == name for machine in self._machines.values()):
+            raise AlreadyExists(f"a machine named '{name}' exists already; it was not changed")
+        if new.image and new.image not in [image.name for image in self.known_images]:
+            raise NotFound(f"image '{new.image}' not found")
+        number = len(self._machines) + 2
+        machine = Machine(
+            id=str(uuid.uuid4()),
+            name=name,
+            owner_id=caller.user_id,
+            image=IMAGE.digest,
+            image_name=new.image or IMAGE.name,
+            size=Size(new.vcpu or 2, new.memory_bytes or GIB),
+            disk_bytes=new.disk_bytes or 8 * GIB,
+            address=f"10.99.0.{number}",
+            mac=f"52:54:00:00:00:{number:02x}",
+            status=MachineStatus.STARTING,
+            created_at=int(time.time()),
+            restart_policy=new.restart_policy or "always",
+            labels=dict(new.labels),
+        )
+        self._machines[machine.id] = machine
+        self._checkpoints[machine.id] = []
+        self._files[machine.id] = LocalFiles(self.root / machine.id / "disk")
+        self._spawn(self._boot(machine))
+        return machine
+
+    async def _boot(self, machine: Machine) -> Machine:
+        self._report(machine, "start", "boot", None)
+        await self.boot.wait()
+        if self.fail_boot:
+            return await self._set(machine, status=MachineStatus.FAILED, status_reason=self.fail_boot)
+        return await self._set(machine, status=MachineStatus.RUNNING, status_reason="", boot_time_ms=1900)
+
+    def machine(self, caller: Caller, ref: str) -> Machine:
+        for machine in self._machines.values():
+            if ref in (machine.id, machine.name):
+                return machine
+        raise machine_not_found(ref)
+
+    def machines(self, caller: Caller, selector: Sequence[str] = ()) -> Sequence[Machine]:
+        return [machine for machine in self._machines.values() if all(_matches(machine, s) for s in selector)]
+
+    async def start_machine(self, caller: Caller, ref: str) -> Machine:
+        machine = self.machine(caller, ref)
+        if machine.status is MachineStatus.RUNNING:
+            return machine
+        with self._operation(machine, "start"):
+            await self._set(machine, status=MachineStatus.STARTING)
+            return await self._boot(machine)
+
+    async def stop_machine(self, caller: Caller, ref: str) -> Machine:
+        machine = self.machine(caller, ref)
+        with self._operation(machine, "stop"):
+            return await self._set(machine, status=MachineStatus.STOPPED)
+
+    async def reboot_machine(self, caller: Caller, ref: str) -> Machine:
+        machine = self.machine(caller, ref)
+        if machine.status is not MachineStatus.RUNNING:
+            raise WrongState(f"machine '{machine.name}' cannot be rebooted while it is {machine.status}")
+        with self._operation(machine, "reboot"):
+            await self._set(machine, status=MachineStatus.STARTING)
+            return await self._boot(machine)
+
+    async def destroy_machine(self, caller: Caller, ref: str) -> None:
+        machine = self.machine(caller, ref)
+        del self._machines[machine.id]
+        del self._checkpoints[machine.id]
+
+    def suggest_name(self, caller: Caller) -> str:
+        self._names += 1
+        return f"brave-otter-{self._names}"
+
+    # -- checkpoints
+
+    def _find(self, machine: Machine, name: str) -> Checkpoint:
+        if not CHECKPOINT_NAME.fullmatch(name):
+            raise InvalidArgument(
+                "a checkpoint name has 1 to 63 characters of a-z 0-9 . _ - and starts and ends with a letter or digit"
+            )
+        for checkpoint in self._checkpoints[machine.id]:
+            if checkpoint.name == name:
+                return checkpoint
+        raise checkpoint_not_found(name, machine.name)
+
+    async def save_checkpoint(self, caller: Caller, ref: str, name: str) -> Checkpoint:
+        machine = self.machine(caller, ref)
+        name = name or time.strftime("cp-%Y%m%d-%H%M%S", time.gmtime())
+        try:
+            self._find(machine, name)
+        except NotFound:
+            pass
+        else:
+            raise AlreadyExists(f"machine '{machine.name}' already has a checkpoint '{name}'; it was not changed")
+        if machine.status is not MachineStatus.RUNNING:
+            raise WrongState(
+                f"machine '{machine.name}' must be running to save a checkpoint; it is {machine.status}"
+            )
+        if len(self._checkpoints[machine.id]) >= MAX_CHECKPOINTS:
+            oldest = self._checkpoints[machine.id][0].name
+            raise WrongState(
+                f"machine '{machine.name}' has 10 of 10 checkpoints; remove one first (the oldest is '{oldest}')"
+            )
+        checkpoint = Checkpoint(
+            id="cp_" + uuid.uuid4().hex[:20],
+            machine_id=machine.id,
+            name=name,
+            status=CheckpointStatus.PENDING,
+            created_at_ms=int(time.time() * 1000),
+            created_by=caller.user_id,
+            parent=machine.head,
+            size=machine.size,
+        )
+        self._checkpoints[machine.id].append(checkpoint)
+        self._spawn(self._save(machine, checkpoint))
+        return checkpoint
+
+    async def _save(self, machine: Machine, checkpoint: Checkpoint) -> None:
+        with self._operation(machine, f"save of '{checkpoint.name}'"):
+            self._report(machine, "save", "memory", 0.5)
+            await self.save.wait()
+            if self.fail_save:
+                await self._set_checkpoint(
+                    checkpoint, status=CheckpointStatus.FAILED, failure_reason=self.fail_save
+                )
+                return
+            self._files[machine.id].freeze(self.root / machine.id / checkpoint.id)
+            await self._set(machine, head=checkpoint.id)
+        await self._set_checkpoint(checkpoint, status=CheckpointStatus.READY, pause_us=24_300, duration_ms=1_250)
+
+    def _view(self, checkpoint: Checkpoint) -> CheckpointView:
+        machine = self._machines[checkpoint.machine_id]
+        names = {other.id: other.name for other in self._checkpoints[machine.id]}
+        ready = checkpoint.status is CheckpointStatus.READY
+        return CheckpointView(
+            checkpoint=checkpoint,
+            usage=Usage(7 * MIB, 203 * MIB) if ready else Usage(0, 0),
+            parent_name=names.get(checkpoint.parent, ""),
+            is_current=machine.head == checkpoint.id,
+        )
+
+    async def checkpoints(self, caller: Caller, ref: str) -> Sequence[CheckpointView]:
+        machine = self.machine(caller, ref)
+        return [self._view(checkpoint) for checkpoint in self._checkpoints[machine.id]]
+
+    async def checkpoint_done(self, caller: Caller, ref: str, name: str) -> CheckpointView:
+        machine = self.machine(caller, ref)
+        async with self._changed:
+            await self._changed.wait_for(
+                lambda: self._find(machine, name).status is not CheckpointStatus.PENDING
+            )
+        return self._view(self._find(machine, name))
+
+    async def restore_checkpoint(self, caller: Caller, ref: str, name: str) -> Machine:
+        machine = self.machine(caller, ref)
+        checkpoint = self._find(machine, name)
+        if checkpoint.status is not CheckpointStatus.READY:
+            raise WrongState(
+                f"checkpoint '{name}' on machine '{machine.name}' is {checkpoint.status}; "
+                "it can be restored once it is ready"
+            )
+        if machine.status not in RESTORABLE:
+            raise WrongState(f"machine '{machine.name}' cannot be restored while it is {machine.status}")
+        with self._operation(machine, f"restore of '{name}'"):
+            await self._set(machine, status=MachineStatus.STARTING)
+            for session in self.sessions:
+                if session.exit_code is None:
+                    await session.interrupt(f"machine '{machine.name}' was restored to checkpoint '{name}'")
+            self._files[machine.id].thaw(self.root / machine.id / checkpoint.id)
+            self.restores += 1
+            self._report(machine, "restore", "resume", 1.0)
+            return await self._set(
+                machine, status=MachineStatus.RUNNING, head=checkpoint.id, size=checkpoint.size, status_reason=""
+            )
+
+    async def remove_checkpoint(self, caller: Caller, ref: str, name: str) -> None:
+        machine = self.machine(caller, ref)
+        checkpoint = self._find(machine, name)
+        with self._operation(machine, f"removal of '{name}'"):
+            self._checkpoints[machine.id].remove(checkpoint)
+
+    async def progress(self, caller: Caller, ref: str) -> AsyncIterator[Progress]:
+        machine = self.machine(caller, ref)
+        queue: asyncio.Queue[Progress] = asyncio.Queue()
+        watchers = self._watchers.setdefault(machine.id, set())
+        watchers.add(queue)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            watchers.discard(queue)
+
+    @property
+    def watching(self) -> int:
+        """How many are watching any machine."""
+        return sum(len(queues) for queues in self._watchers.values())
+
+    # -- guest
+
+    def _running(self, caller: Caller, ref: str) -> Machine:
+        machine = self.machine(caller, ref)
+        if machine.status is not MachineStatus.RUNNING:
+            raise WrongState(f"machine '{machine.name}' is {machine.status}; start it first")
+        return machine
+
+    def _disk(self, caller: Caller, ref: str) -> LocalFiles:
+        return self._files[self._running(caller, ref).id]
+
+    async def exec(self, caller: Caller, ref: str, request: ExecRequest) -> LocalExec:
+        session = LocalExec(request, self._disk(caller, ref).home)
+        self.sessions.append(session)
+        session.start()
+        return session
+
+    async def upload(
+        self, caller: Caller, ref: str, path: str, total_size: int, data: AsyncIterator[bytes]
+    ) -> int:
+        return await self._disk(caller, ref).upload(path, total_size, data)
+
+    async def download(self, caller: Caller, ref: str, path: str) -> tuple[int, AsyncIterator[bytes]]:
+        return await self._disk(caller, ref).download(path)
+
+    async def list_dir(self, caller: Caller, ref: str, path: str) -> Listing:
+        return self._disk(caller, ref).list_dir(path)
+
+    async def mkdir(self, caller: Caller, ref: str, path: str) -> None:
+        self._disk(caller, ref).mkdir(path)
+
+    async def rename_path(self, caller: Caller, ref: str, old: str, new: str) -> None:
+        self._disk(caller, ref).rename(old, new)
+
+    async def delete_path(self, caller: Caller, ref: str, path: str) -> None:
+        self._disk(caller, ref).delete(path)
+
+    async def copy_path(self, caller: Caller, ref: str, old: str, new: str) -> None:
+        self._disk(caller, ref).copy(old, new)
+
+    # -- images, host, account
+
+    def images(self, caller: Caller) -> Sequence[Image]:
+        return self.known_images
+
+    async def build_image(self, caller: Caller, name: str) -> AsyncIterator[Progress | Image]:
+        yield Progress("build", "packages", 0.25, "base-files")
+        yield Progress("build", "disk", None)
+        image = dataclasses.replace(IMAGE, name=name)
+        self.known_images = [*(known for known in self.known_images if known.name != name), image]
+        yield image
+
+    async def remove_image(self, caller: Caller, name: str) -> None:
+        if name not in [image.name for image in self.known_images]:
+            raise NotFound(f"image '{name}' not found")
+        users = [machine.name for machine in self._machines.values() if machine.image_name == name]
+        if users:
+            raise WrongState(f"image '{name}' is still used by {', '.join(users)}; it was not removed")
+        self.known_images = [image for image in self.known_images if image.name != name]
+
+    def default_image(self) -> str:
+        return IMAGE.name
+
+    async def doctor(self, caller: Caller) -> Sequence[Finding]:
+        return [Finding("qemu", "ok", "10.0.2"), Finding("kvm", "warning", "not usable", "load the kvm module")]
+
+    def user(self, caller: Caller) -> User:
+        return User(caller.user_id, "Owner")
+
+    def ssh_keys(self, caller: Caller) -> Sequence[SshKey]:
+        return self.keys
+
+    async def link_ssh_key(self, caller: Caller, public_key: str, device_id: str, label: str) -> None:
+        self.keys = [key for key in self.keys if not device_id or key.device_id != device_id]
+        self.keys.append(SshKey(caller.user_id, public_key, "SHA256:fake", device_id, label))
+
+
+def _matches(machine: Machine, selector: str) -> bool:
+    key, equals, value = selector.partition("=")
+    return key in machine.labels and (not equals or machine.labels[key] == value)
