@@ -1,0 +1,361 @@
+"""The use-cases: who may, what is recorded, which worker is given the order.
+
+Everything the API offers goes through here. Control decides nothing about the machine itself: that is the worker's
+admission. A machine belongs to its owner; what others own looks exactly like what does not exist.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
+
+from openboxd.control import accounts, names, sizes
+from openboxd.control.images import Images
+from openboxd.control.ports import ControlStore, ImageBuilder
+from openboxd.errors import (
+    AlreadyExists,
+    BoxdError,
+    InvalidArgument,
+    OperationFailed,
+    checkpoint_not_found,
+    machine_not_found,
+)
+from openboxd.model import (
+    Caller,
+    Checkpoint,
+    CheckpointStatus,
+    CheckpointView,
+    ExecRequest,
+    Finding,
+    Image,
+    Listing,
+    Machine,
+    MachineStatus,
+    Progress,
+    Size,
+    SshKey,
+    Usage,
+    User,
+)
+from openboxd.worker.drivers import Drivers
+from openboxd.worker.machine import MachineWorker
+from openboxd.worker.orders import Destroy, Reboot, Remove, Restore, Save, Start, Stop
+from openboxd.worker.ports import Agent, ExecSession
+from openboxd.worker.team import Team
+
+LIST_LIMIT = 10_000
+"""Entries of one directory listing; more are reported as truncated."""
+
+log = logging.getLogger(__name__)
+
+
+class Wanted(Protocol):
+    """What a new machine is to be; empty or zero means the default."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def image(self) -> str: ...
+    @property
+    def vcpu(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    @property
+    def disk_bytes(self) -> int: ...
+    @property
+    def restart_policy(self) -> str: ...
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+
+
+Examine = Callable[[], Awaitable[Sequence[Finding]]]
+"""Looks at the host; the findings of `boxd doctor`."""
+
+
+class Control:
+    """Implements `api.ports.Service`."""
+
+    def __init__(self, drivers: Drivers, store: ControlStore, builder: ImageBuilder, examine: Examine) -> None:
+        self.zone = drivers.settings.zone
+        self.team = Team(drivers)
+        self._drivers, self._store, self._examine = drivers, store, examine
+        self._images = Images(store, drivers.pool, builder, drivers.fault)
+        self._background: set[asyncio.Task[None]] = set()
+        self._creating = asyncio.Lock()
+
+    async def close(self, limit: float = 30.0) -> None:
+        """Stop serving: end builds, wait for operations up to `limit` seconds, let go of the machines."""
+        await self._images.close()
+        await self.team.close(limit)
+
+    # ------------------------------------------------------------------------------------------------ account
+
+    def authenticate(self, token: str) -> Caller:
+        """Raises Unauthenticated unless `token` is a valid API key."""
+        now = time.time()
+        caller, key = accounts.authenticate(self._store, token, now)
+        if now - key.last_used_at > accounts.TOUCH_EVERY:
+            self._later(self._store.touch_api_key(key.id, int(now)))
+        return caller
+
+    def _later(self, work: Awaitable[None]) -> None:
+        async def carry_out() -> None:
+            try:
+                await work
+            except BoxdError as error:
+                log.warning("a note in the store was not made: %s", error)
+
+        task = asyncio.create_task(carry_out())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    def user(self, caller: Caller) -> User:
+        """The caller's account."""
+        user = self._store.user(caller.user_id)
+        if user is None:
+            raise OperationFailed("the account behind this key does not exist any more")
+        return user
+
+    def ssh_keys(self, caller: Caller) -> Sequence[SshKey]:
+        """The caller's linked SSH keys."""
+        return self._store.ssh_keys(caller.user_id)
+
+    async def link_ssh_key(self, caller: Caller, public_key: str, device_id: str, label: str) -> None:
+        """Link a public SSH key; idempotent, one per device where a device id is given."""
+        await self._store.link_ssh_key(accounts.parse_ssh_key(caller.user_id, public_key, device_id, label))
+
+    # ----------------------------------------------------------------------------------------------- machines
+
+    async def create_machine(self, caller: Caller, new: Wanted) -> Machine:
+        """Make a machine and begin to boot it."""
+        labels = dict(new.labels)
+        names.check_labels(labels)
+        if new.restart_policy not in ("", "always", "never"):
+            raise InvalidArgument(f"the restart policy is 'always' or 'never', not '{new.restart_policy}'")
+        size = sizes.choose_size(new.vcpu, new.memory_bytes)
+        if new.name:
+            names.check_machine_name(new.name)
+        await self._drivers.hypervisor.check()
+        image = self._images.for_machine(new.image)
+        if new.disk_bytes not in (0, image.disk_bytes):
+            raise InvalidArgument(f"machines of image '{image.name}' have a disk of {image.disk_bytes} bytes")
+        async with self._creating:  # name and address are chosen and taken in one go
+            machine = self._new_machine(caller, new, image, size, labels)
+            await self._store.add_machine(machine)
+        try:
+            await asyncio.to_thread(self._lay_disk, machine)
+        except BaseException:
+            await self._store.update_machine(machine.id, status=MachineStatus.DESTROYED)
+            raise
+        self.team.worker(machine.id).submit(Start())
+        return self.machine(caller, machine.id)
+
+    def _new_machine(
+        self, caller: Caller, new: Wanted, image: Image, size: Size, labels: Mapping[str, str]
+    ) -> Machine:
+        if new.name and self._store.machine_named(new.name) is not None:
+            raise AlreadyExists(f"a machine named '{new.name}' exists already; choose another name")
+        return Machine(
+            id=str(uuid.uuid4()),
+            name=new.name or self.suggest_name(caller),
+            owner_id=caller.user_id,
+            image=image.digest,
+            image_name=image.name,
+            size=size,
+            disk_bytes=image.disk_bytes,
+            address=sizes.choose_address(self._store.addresses_in_use()),
+            mac=sizes.new_mac(),
+            status=MachineStatus.PENDING,
+            created_at=int(time.time()),
+            restart_policy=new.restart_policy or "always",
+            labels=labels,
+        )
+
+    def _lay_disk(self, machine: Machine) -> None:
+        """The machine's directory with its own copy of the image's disk."""
+        pool = self._drivers.pool
+        staging = pool.stage("machine")
+        try:
+            (staging / "checkpoints").mkdir(mode=0o700)
+            pool.clone(pool.image_dir(machine.image) / "disk.raw", staging / "disk.raw")
+            pool.publish(staging, pool.machine_dir(machine.id))
+        finally:
+            pool.discard(staging)
+
+    def machine(self, caller: Caller, ref: str) -> Machine:
+        """A machine by id or name. Raises NotFound, also for what the caller may not see."""
+        machine = self._store.machine(ref) if names.is_uuid(ref) else self._store.machine_named(ref)
+        if machine is None or machine.status is MachineStatus.DESTROYED or machine.owner_id != caller.user_id:
+            raise machine_not_found(ref)
+        return machine
+
+    def machines(self, caller: Caller, selector: Sequence[str] = ()) -> Sequence[Machine]:
+        """The caller's machines whose labels match every "k=v" or "k"."""
+        wanted = [item.partition("=") for item in selector]
+
+        def matches(machine: Machine) -> bool:
+            return all(
+                machine.labels.get(key) == value if sign else key in machine.labels for key, sign, value in wanted
+            )
+
+        return [m for m in self._store.machines() if m.owner_id == caller.user_id and matches(m)]
+
+    def _worker(self, caller: Caller, ref: str) -> MachineWorker:
+        return self.team.worker(self.machine(caller, ref).id)
+
+    async def start_machine(self, caller: Caller, ref: str) -> Machine:
+        """Boot a stopped or failed machine; returns when its guest has answered."""
+        worker = self._worker(caller, ref)
+        await worker.submit(Start()).done()
+        return worker.machine
+
+    async def stop_machine(self, caller: Caller, ref: str) -> Machine:
+        """Shut a machine down."""
+        worker = self._worker(caller, ref)
+        await worker.submit(Stop()).done()
+        return worker.machine
+
+    async def reboot_machine(self, caller: Caller, ref: str) -> Machine:
+        """Shut a machine down and boot it with a new run."""
+        worker = self._worker(caller, ref)
+        await worker.submit(Reboot()).done()
+        return worker.machine
+
+    async def destroy_machine(self, caller: Caller, ref: str) -> None:
+        """End a machine and all it owns; takes over from whatever runs on it."""
+        worker = self._worker(caller, ref)
+        await worker.submit(Destroy()).done()
+        self.team.forget(worker.id)
+
+    def suggest_name(self, caller: Caller) -> str:
+        """A name that is free now."""
+        return names.suggest_machine_name({machine.name for machine in self._store.machines()})
+
+    # -------------------------------------------------------------------------------------------- checkpoints
+
+    async def save_checkpoint(self, caller: Caller, ref: str, name: str) -> Checkpoint:
+        """Admit a save; answers once the checkpoint is on record as pending."""
+        worker = self._worker(caller, ref)
+        if name:
+            names.check_checkpoint_name(name)
+        else:
+            name = names.generate_checkpoint_name({c.name for c in self._store.checkpoints(worker.id)})
+        order = Save(checkpoint_id=names.new_checkpoint_id(), name=name, created_by=caller.user_id)
+        await worker.submit(order).recorded()
+        found = self._store.checkpoint(worker.id, name)
+        if found is None:
+            raise checkpoint_not_found(name, worker.machine.name)
+        return found
+
+    async def checkpoints(self, caller: Caller, ref: str) -> Sequence[CheckpointView]:
+        """A machine's checkpoints with their usage, oldest first."""
+        machine = self.machine(caller, ref)
+        listed = self._store.checkpoints(machine.id)
+        return await asyncio.to_thread(self._views, machine, listed)
+
+    def _views(self, machine: Machine, listed: Sequence[Checkpoint]) -> list[CheckpointView]:
+        by_id = {checkpoint.id: checkpoint.name for checkpoint in listed}
+        return [
+            CheckpointView(
+                checkpoint=c,
+                usage=self._usage(machine, c),
+                parent_name=by_id.get(c.parent, ""),
+                is_current=c.id == machine.head,
+            )
+            for c in listed
+        ]
+
+    def _usage(self, machine: Machine, checkpoint: Checkpoint) -> Usage:
+        if checkpoint.status is not CheckpointStatus.READY:
+            return Usage(0, 0)
+        return self._drivers.pool.usage(self._drivers.pool.checkpoint_dir(machine.id, checkpoint.id))
+
+    async def checkpoint_done(self, caller: Caller, ref: str, name: str) -> CheckpointView:
+        """Wait until a checkpoint is not pending any more."""
+        worker = self._worker(caller, ref)
+        names.check_checkpoint_name(name)
+        await worker.saved(name)
+        for view in await self.checkpoints(caller, ref):
+            if view.checkpoint.name == name:
+                return view
+        raise checkpoint_not_found(name, worker.machine.name)
+
+    async def restore_checkpoint(self, caller: Caller, ref: str, name: str) -> Machine:
+        """Take a machine back; returns when its guest has answered."""
+        worker = self._worker(caller, ref)
+        names.check_checkpoint_name(name)
+        await worker.submit(Restore(name)).done()
+        return worker.machine
+
+    async def remove_checkpoint(self, caller: Caller, ref: str, name: str) -> None:
+        """Remove a checkpoint and its bytes."""
+        worker = self._worker(caller, ref)
+        names.check_checkpoint_name(name)
+        await worker.submit(Remove(name)).done()
+
+    def progress(self, caller: Caller, ref: str) -> AsyncIterator[Progress]:
+        """Progress of what runs on the machine from now on."""
+        return self._worker(caller, ref).progress()
+
+    # -------------------------------------------------------------------------------------------------- guest
+
+    async def _agent(self, caller: Caller, ref: str) -> Agent:
+        return await self._worker(caller, ref).reachable_agent()
+
+    async def exec(self, caller: Caller, ref: str, request: ExecRequest) -> ExecSession:
+        """Start a command in the guest."""
+        return await (await self._agent(caller, ref)).exec(request)
+
+    async def upload(self, caller: Caller, ref: str, path: str, total_size: int, data: AsyncIterator[bytes]) -> int:
+        """Write a file in the guest, atomically."""
+        return await (await self._agent(caller, ref)).upload(path, total_size, data)
+
+    async def download(self, caller: Caller, ref: str, path: str) -> tuple[int, AsyncIterator[bytes]]:
+        """Read a file of the guest."""
+        return await (await self._agent(caller, ref)).download(path)
+
+    async def list_dir(self, caller: Caller, ref: str, path: str) -> Listing:
+        """List a directory of the guest."""
+        return await (await self._agent(caller, ref)).list_dir(path, LIST_LIMIT)
+
+    async def mkdir(self, caller: Caller, ref: str, path: str) -> None:
+        """Make a directory in the guest."""
+        await (await self._agent(caller, ref)).mkdir(path)
+
+    async def rename_path(self, caller: Caller, ref: str, old: str, new: str) -> None:
+        """Rename in the guest."""
+        await (await self._agent(caller, ref)).rename(old, new)
+
+    async def delete_path(self, caller: Caller, ref: str, path: str) -> None:
+        """Delete a file or tree in the guest."""
+        await (await self._agent(caller, ref)).delete(path)
+
+    async def copy_path(self, caller: Caller, ref: str, old: str, new: str) -> None:
+        """Copy a file or tree in the guest."""
+        await (await self._agent(caller, ref)).copy(old, new)
+
+    # ----------------------------------------------------------------------------------------- images and host
+
+    def images(self, caller: Caller) -> Sequence[Image]:
+        """All images of this host."""
+        return self._images.listed()
+
+    def build_image(self, caller: Caller, name: str) -> AsyncIterator[Progress | Image]:
+        """Build or join or reuse; progress, then the image."""
+        return self._images.build(name)
+
+    async def remove_image(self, caller: Caller, name: str) -> None:
+        """Remove an image that no machine uses."""
+        await self._images.remove(name)
+
+    def default_image(self) -> str:
+        """Name of the default image."""
+        return self._images.default
+
+    async def doctor(self, caller: Caller) -> Sequence[Finding]:
+        """What this host offers and lacks."""
+        return await self._examine()

@@ -1,0 +1,57 @@
+"""Sizes of machines, and the addresses they get."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+from collections.abc import Collection
+
+from openboxd.errors import Exhausted, InvalidArgument
+from openboxd.model import GIB, MIB, Size
+
+DEFAULT_SIZE = Size(2, 8 * GIB)
+PER_VCPU = 4 * GIB
+"""The hosted service's ratio: naming one dimension fixes the other."""
+
+SMALLEST_MEMORY = 512 * MIB
+MEMORY_STEP = 2 * MIB
+MOST_VCPU = 64
+
+NETWORK = ipaddress.ip_network("10.213.0.0/16")
+"""Private addresses of machines. .0 to .9 and .255 of each /24 stay free: gateways, resolvers, broadcast."""
+
+
+def choose_size(vcpu: int, memory_bytes: int, host_memory: int | None = None) -> Size:
+    """The size for a request where 0 means unsaid; never trimmed to fit.
+
+    Raises:
+        InvalidArgument: too small, too large for the host, or not a whole number of 2 MiB.
+    """
+    if vcpu == 0 and memory_bytes == 0:
+        return DEFAULT_SIZE
+    vcpu = vcpu or max(1, memory_bytes // PER_VCPU)
+    memory_bytes = memory_bytes or vcpu * PER_VCPU
+    host_memory = host_memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if not 1 <= vcpu <= MOST_VCPU:
+        raise InvalidArgument(f"a machine has 1 to {MOST_VCPU} vCPUs; {vcpu} were asked for")
+    if memory_bytes < SMALLEST_MEMORY or memory_bytes % MEMORY_STEP:
+        raise InvalidArgument("a machine has at least 512 MiB of memory, in whole steps of 2 MiB")
+    if memory_bytes > host_memory:
+        raise InvalidArgument(
+            f"{memory_bytes // MIB} MiB of memory were asked for and this host has {host_memory // MIB} MiB"
+        )
+    return Size(vcpu, memory_bytes)
+
+
+def choose_address(taken: Collection[str]) -> str:
+    """The first free address of the machines' network. Raises Exhausted."""
+    for host in NETWORK.hosts():
+        if 10 <= int(host) % 256 <= 254 and str(host) not in taken:
+            return str(host)
+    raise Exhausted("no private address is left for another machine; remove one first")
+
+
+def new_mac() -> str:
+    """A random address in QEMU's locally used range."""
+    return "52:54:00:" + ":".join(f"{secrets.randbelow(256):02x}" for _ in range(3))

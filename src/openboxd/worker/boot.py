@@ -1,0 +1,147 @@
+"""Boot, stop and reboot: the operations that lose the machine's memory."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from openboxd.errors import BoxdError, OperationFailed, Unavailable
+from openboxd.model import MachineStatus
+from openboxd.worker.machine import Job, MachineWorker
+from openboxd.worker.runs import Starting, disk_of, end_present_run, new_run_id, run_spec
+from openboxd.worker.steps import Steps, to_the_end
+
+PRESS_AGAIN = 10.0
+"""Seconds between presses of the power button: a guest that is still booting misses the first ones."""
+
+log = logging.getLogger(__name__)
+
+
+async def start(worker: MachineWorker, job: Job) -> None:
+    """Boot the machine's disk; running when this returns, stopped when it raises."""
+    await _boot(worker, job, "boot")
+
+
+async def stop(worker: MachineWorker, job: Job) -> None:
+    """Shut the guest down, killing its run after the limit; stopped when this returns."""
+    journal = await worker.drivers.store.begin_operation(worker.id, "stop", {})
+    job.record()
+    steps = worker.steps("stop", journal)
+    await steps.run("shut down", lambda: _shut_down(worker))
+    await steps.run("end", lambda: end_present_run(worker, "the machine was stopped"))
+    await worker.move(MachineStatus.STOPPED, run_id="")
+    await worker.drivers.store.end_operation(journal)
+
+
+async def reboot(worker: MachineWorker, job: Job) -> None:
+    """Shut down and boot with a new run; `starting` meanwhile."""
+    await _boot(worker, job, "reboot")
+
+
+async def _shut_down(worker: MachineWorker) -> None:
+    """Press the power button until the guest has gone, or the limit is over."""
+    run = worker.run
+    if run is None:
+        return
+    ended = asyncio.ensure_future(run.ended())
+    deadline = time.monotonic() + worker.drivers.settings.stop_timeout
+    try:
+        while not ended.done() and (left := deadline - time.monotonic()) > 0:
+            await run.powerdown()
+            await asyncio.wait([ended], timeout=min(left, PRESS_AGAIN))
+    except BoxdError as error:
+        log.warning("machine %s does not take the power button: %s", worker.id, error)
+    finally:
+        ended.cancel()
+
+
+async def _boot(worker: MachineWorker, job: Job, operation: str) -> None:
+    """End the present run if there is one, and start another on the machine's disk."""
+    store, machine, run_id = worker.drivers.store, worker.machine, new_run_id()
+    journal = await store.begin_operation(worker.id, "boot", {"run": run_id})
+    steps, starting, begun = worker.steps(operation, journal), Starting(), time.monotonic()
+    try:
+        await worker.move(MachineStatus.STARTING)
+        job.record()
+        await _end_cleanly(worker, steps)
+        await _launch(worker, steps, starting, run_id)
+        steps.commit()
+        await _answer(worker, steps, starting, begun)
+    except BaseException as error:
+        await to_the_end(_take_back(worker, steps))
+        if isinstance(error, BoxdError) or not isinstance(error, Exception):
+            raise
+        status = worker.machine.status
+        raise OperationFailed(f"machine '{machine.name}' did not start and is {status}: {error}") from error
+    finally:
+        await to_the_end(store.end_operation(journal))
+
+
+async def _end_cleanly(worker: MachineWorker, steps: Steps) -> None:
+    if worker.run is not None:
+        await steps.run("shut down", lambda: _shut_down(worker))
+        await steps.run("end", lambda: end_present_run(worker, "the machine was rebooted"))
+
+
+async def _launch(worker: MachineWorker, steps: Steps, starting: Starting, run_id: str) -> None:
+    """Start the process and connect its agent channel."""
+    drivers = worker.drivers
+
+    async def launch() -> None:
+        starting.run = await drivers.hypervisor.boot(run_spec(worker, worker.machine, run_id, disk_of(worker)))
+
+    async def connect() -> None:
+        assert starting.run is not None
+        starting.agent = await drivers.connector.connect(starting.run.agent_socket, worker.machine.name)
+
+    steps.undo("end the run", starting.end)
+    await steps.run("launch", launch)
+    await steps.run("connect", connect)
+
+
+async def _take_back(worker: MachineWorker, steps: Steps) -> None:
+    """After a failure: running if a run is attached (the worker settles one that has ended), else stopped."""
+    await steps.unwind()
+    if worker.run is not None:
+        await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id)
+    else:
+        await worker.move(MachineStatus.STOPPED, run_id="")
+
+
+async def _answer(worker: MachineWorker, steps: Steps, starting: Starting, begun: float) -> None:
+    """The machine exists from here on; wait for its agent, and let it run on also if that does not answer.
+
+    A guest whose agent is broken still runs its services: ending it would help nobody.
+    """
+    run, agent = starting.run, starting.agent
+    assert run is not None and agent is not None
+    worker.attach(run, agent)
+    await worker.move(MachineStatus.STARTING, run_id=run.run_id)  # a daemon that starts now adopts the run
+    limit = worker.drivers.settings.boot_timeout
+    silent: Unavailable | None = None
+    try:
+        await steps.run("answer", lambda: _answered(worker, limit))
+    except Unavailable as error:
+        silent = error
+    took = round(1000 * (time.monotonic() - begun))
+    await worker.move(MachineStatus.RUNNING, run_id=run.run_id, boot_time_ms=took)
+    if silent is not None:
+        name = worker.machine.name
+        raise OperationFailed(f"machine '{name}' runs, but its agent has not answered within {limit:.0f} s")
+
+
+async def _answered(worker: MachineWorker, limit: float) -> None:
+    """Until the agent has answered or the run has ended, whichever comes first."""
+    run, agent = worker.run, worker.agent
+    assert run is not None and agent is not None
+    ready, ended = asyncio.ensure_future(agent.wait_ready(limit)), asyncio.ensure_future(run.ended())
+    try:
+        await asyncio.wait([ready, ended], return_when=asyncio.FIRST_COMPLETED)
+        if ready.done():
+            return ready.result()
+        end = ended.result()
+    finally:
+        ready.cancel()
+        ended.cancel()
+    raise OperationFailed(f"machine '{worker.machine.name}' ended while it booted: {end.text}")

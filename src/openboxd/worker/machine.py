@@ -1,0 +1,278 @@
+"""The worker of one machine: the only code that changes its state.
+
+Everyone else leaves it an order. One operation runs at a time, in a task of its own; who waits for it may go away
+without touching it. What the run does by itself (power off, crash) is noticed here too and settled between
+operations. The worker holds the two things that exist only while a machine runs: its run and its agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from openboxd.errors import BoxdError, Interrupted, OutcomeUnknown, WrongState, machine_not_found
+from openboxd.model import Machine, MachineStatus, Progress
+from openboxd.worker.drivers import Drivers
+from openboxd.worker.orders import Already, Order, Refuse, Restore, Save, Situation, admit
+from openboxd.worker.ports import Agent, Run, RunEnd
+from openboxd.worker.states import may_move
+from openboxd.worker.steps import Steps
+
+HOLD_LIMIT = 60.0
+"""Seconds a call that needs the guest waits for a restore to end."""
+
+AGENT_LIMIT = 15.0
+"""Seconds a call waits for an agent that is out of step, for example just after the daemon started."""
+
+WATCH_DEPTH = 256
+"""Progress items kept for a watcher that does not keep up; older ones are dropped."""
+
+log = logging.getLogger(__name__)
+
+
+class Job:
+    """An admitted order: its task, the moment it is on record, and its outcome."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.task: asyncio.Task[None] | None = None
+        loop = asyncio.get_running_loop()
+        self._recorded: asyncio.Future[None] = loop.create_future()
+        self._done: asyncio.Future[None] = loop.create_future()
+        for future in (self._recorded, self._done):
+            future.add_done_callback(_retrieve)
+
+    def record(self) -> None:
+        """The order is on record in the store: its caller may be told so."""
+        if not self._recorded.done():
+            self._recorded.set_result(None)
+
+    def finish(self, error: BoxdError | None) -> None:
+        """Set the outcome; once."""
+        for future in (self._recorded, self._done):
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+    async def recorded(self) -> None:
+        """Wait until the order is on record. Cancelling cancels the waiting only."""
+        await asyncio.shield(self._recorded)
+
+    async def done(self) -> None:
+        """Wait for the outcome; raises what the operation raised. Cancelling cancels the waiting only."""
+        await asyncio.shield(self._done)
+
+
+def _retrieve(future: asyncio.Future[None]) -> None:
+    """Mark an exception as seen: nobody may be waiting for it any more."""
+    if not future.cancelled():
+        future.exception()
+
+
+class MachineWorker:
+    """See the module."""
+
+    def __init__(self, machine_id: str, drivers: Drivers, operations: Mapping[type, Operation]) -> None:
+        self.id = machine_id
+        self.drivers = drivers
+        self.run: Run | None = None
+        self.agent: Agent | None = None
+        self._operations = operations
+        self._job: Job | None = None
+        self._end: RunEnd | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        self._watchers: set[asyncio.Queue[Progress]] = set()
+
+    # ------------------------------------------------------------------------------------------------ what it is
+
+    @property
+    def machine(self) -> Machine:
+        """The machine as the store has it. Raises NotFound once it is destroyed."""
+        machine = self.drivers.store.machine(self.id)
+        if machine is None or machine.status is MachineStatus.DESTROYED:
+            raise machine_not_found(machine.name if machine else self.id)
+        return machine
+
+    @property
+    def current(self) -> Order | None:
+        """The order being carried out."""
+        return self._job.order if self._job else None
+
+    async def move(self, status: MachineStatus, reason: str = "", **values: Any) -> Machine:
+        """Change the machine's status, checked against the table of moves."""
+        machine = self.machine
+        if not may_move(machine.status, status):
+            raise WrongState(f"machine '{machine.name}' cannot become {status}; it is {machine.status}")
+        return await self.drivers.store.update_machine(self.id, status=status, status_reason=reason, **values)
+
+    # ------------------------------------------------------------------------------------------------- orders
+
+    def submit(self, order: Order) -> Job:
+        """Admit an order and begin to carry it out.
+
+        Returns:
+            The job, or that of the same order already under way, or a finished one where nothing is to be done.
+
+        Raises:
+            BoxdError: refused; nothing was touched.
+        """
+        store, pool = self.drivers.store, self.drivers.pool
+        situation = Situation(self.machine, self.current, store.checkpoints(self.id), pool.space())
+        verdict = admit(order, situation)
+        if isinstance(verdict, Refuse):
+            raise verdict.error
+        if isinstance(verdict, Already):
+            return self._job if self._job and self._job.order == order else _finished(order)
+        job, previous = Job(order), self._job
+        self._job = job
+        job.task = asyncio.create_task(self._carry_out(job, previous), name=f"{self.id}: {order}")
+        return job
+
+    async def _carry_out(self, job: Job, previous: Job | None) -> None:
+        if previous is not None and previous.task is not None:
+            previous.task.cancel()
+            await asyncio.wait([previous.task])
+        error: BoxdError | None = None
+        try:
+            async with self._turn:
+                await self._operations[type(job.order)](self, job)
+        except BoxdError as failure:
+            error = failure
+        except asyncio.CancelledError:
+            error = Interrupted(f"{job.order} was ended because the machine is being removed")
+            raise
+        except Exception:
+            log.exception("machine %s: %s broke off", self.id, job.order)
+            error = OutcomeUnknown(
+                f"{job.order} broke off by a fault inside boxd; ask for the machine's status and see the daemon's log"
+            )
+        finally:
+            if self._job is job:
+                self._job = None
+            job.finish(error)
+            if error is not None:
+                log.warning("machine %s: %s: %s", self.id, job.order, error)
+        await self._settle()
+
+    async def idle(self) -> None:
+        """Wait until no operation runs."""
+        while self._job is not None and self._job.task is not None:
+            await asyncio.wait([self._job.task])
+
+    async def saved(self, name: str) -> None:
+        """Wait until no save of this name runs."""
+        job = self._job
+        if job is not None and isinstance(job.order, Save) and job.order.name == name and job.task is not None:
+            await asyncio.wait([job.task])
+
+    # ------------------------------------------------------------------------------------------- run and agent
+
+    def attach(self, run: Run, agent: Agent) -> None:
+        """Make `run` this machine's run and watch it."""
+        self.detach_run()
+        self.run, self.agent, self._end = run, agent, None
+        self._watch = asyncio.create_task(self._watch_run(run), name=f"{self.id}: run {run.run_id}")
+
+    def detach_run(self) -> None:
+        """Stop watching the present run; the run itself is not touched."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self.run, self.agent, self._watch, self._end = None, None, None, None
+
+    async def _watch_run(self, run: Run) -> None:
+        end = await run.ended()
+        if self.run is not run:
+            return
+        self._end = end
+        if self.current is None:
+            await asyncio.shield(asyncio.create_task(self._settle()))
+
+    async def _settle(self) -> None:
+        """Record the end of a run that nobody ordered. Does nothing while an operation runs: it settles itself."""
+        if self._end is None or self.current is not None:
+            return
+        async with self._turn:
+            run, agent, end = self.run, self.agent, self._end
+            if run is None or end is None:
+                return
+            self.run, self.agent, self._end = None, None, None
+            log.info("machine %s: its run ended: %s", self.id, end.text)
+            if agent is not None:
+                await agent.close(f"the machine stopped: {end.text}")
+            await run.kill()
+            if self.machine.status in (MachineStatus.RUNNING, MachineStatus.STARTING):
+                status = MachineStatus.STOPPED if end.clean else MachineStatus.FAILED
+                await self.move(status, reason="" if end.clean else end.text, run_id="")
+
+    async def reachable_agent(self) -> Agent:
+        """The agent of the running machine; waits for a restore under way to end.
+
+        Raises:
+            WrongState: the machine does not run.
+            Unavailable: its agent does not answer.
+        """
+        if self._job is not None and isinstance(self._job.order, Restore):
+            try:
+                async with asyncio.timeout(HOLD_LIMIT):
+                    await self._job.done()
+            except (BoxdError, TimeoutError):
+                log.debug("machine %s: waited for a restore that did not succeed", self.id)
+        machine = self.machine
+        if machine.status is not MachineStatus.RUNNING or self.agent is None:
+            advice = (
+                "start it first" if machine.status is not MachineStatus.STARTING else "try again when it is running"
+            )
+            raise WrongState(f"machine '{machine.name}' is {machine.status}; {advice}")
+        if not self.agent.ready:
+            await self.agent.wait_ready(AGENT_LIMIT)
+        return self.agent
+
+    # ----------------------------------------------------------------------------------------------- progress
+
+    def report(self, progress: Progress) -> None:
+        """Tell the watchers; one that does not keep up loses the oldest items."""
+        for queue in self._watchers:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(progress)
+
+    async def progress(self) -> AsyncIterator[Progress]:
+        """Progress from now on, until closed."""
+        queue: asyncio.Queue[Progress] = asyncio.Queue(WATCH_DEPTH)
+        self._watchers.add(queue)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self._watchers.discard(queue)
+
+    def steps(self, operation: str, operation_id: int | None = None) -> Steps:
+        """Steps that report progress, are journalled under `operation_id`, and can be failed by tests."""
+
+        async def enter(step: str) -> None:
+            self.report(Progress(operation, step))
+            if operation_id is not None:
+                await self.drivers.store.step_operation(operation_id, step)
+
+        return Steps(operation, enter=enter, fault=self.drivers.fault)
+
+    def relabel(self, operation: str) -> Callable[[Progress], None]:
+        """A report function for drivers whose progress belongs to `operation`."""
+        return lambda progress: self.report(replace(progress, operation=operation))
+
+
+Operation = Callable[[MachineWorker, Job], Awaitable[None]]
+"""Carries out a job's order; raises only BoxdError for expected failures."""
+
+
+def _finished(order: Order) -> Job:
+    job = Job(order)
+    job.finish(None)
+    return job

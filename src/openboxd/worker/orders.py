@@ -1,0 +1,217 @@
+"""Orders to a machine, and which of them are admitted.
+
+`admit` is a pure function of the order and the machine's situation: accept, already done, or refuse with a
+sentence. The checks stand in the order in which users meet them; the first that fails decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openboxd.errors import AlreadyExists, BoxdError, Busy, WrongState, checkpoint_not_found
+from openboxd.model import GIB, MAX_CHECKPOINTS, MIB, Checkpoint, CheckpointStatus, Machine, MachineStatus, Space
+
+RESERVE_BYTES = 256 * MIB
+"""Kept free in the pool by every save, so that running guests can go on writing to their disks."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Boot the machine's disk."""
+
+    def __str__(self) -> str:
+        return "start"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Shut the guest down cleanly, within a limit."""
+
+    def __str__(self) -> str:
+        return "stop"
+
+
+@dataclass(frozen=True)
+class Reboot:
+    """Shut down and boot again with a new run."""
+
+    def __str__(self) -> str:
+        return "reboot"
+
+
+@dataclass(frozen=True)
+class Save:
+    """Take a checkpoint."""
+
+    checkpoint_id: str
+    name: str
+    created_by: str
+
+    def __str__(self) -> str:
+        return f"save of '{self.name}'"
+
+
+@dataclass(frozen=True)
+class Restore:
+    """Take the machine back to a checkpoint."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"restore of '{self.name}'"
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Remove a checkpoint."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"removal of '{self.name}'"
+
+
+@dataclass(frozen=True)
+class Destroy:
+    """End the machine and everything it owns; takes over from whatever runs."""
+
+    def __str__(self) -> str:
+        return "removal of the machine"
+
+
+Order = Start | Stop | Reboot | Save | Restore | Remove | Destroy
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What admission looks at: the machine, what runs on it, its checkpoints, the pool's space."""
+
+    machine: Machine
+    current: Order | None
+    checkpoints: Sequence[Checkpoint]
+    space: Space
+
+
+@dataclass(frozen=True)
+class Accept:
+    """Carry it out."""
+
+
+@dataclass(frozen=True)
+class Already:
+    """It is so already, or the same order is under way: the caller may join."""
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """Nothing was touched; `error` says why."""
+
+    error: BoxdError
+
+
+Verdict = Accept | Already | Refuse
+
+
+def admit(order: Order, situation: Situation) -> Verdict:
+    """Decide on an order. No clock, store or hypervisor is asked."""
+    machine = situation.machine
+    if isinstance(order, Destroy):
+        return Already() if situation.current == order else Accept()
+    if refusal := _checkpoint_refusal(order, situation):
+        return Refuse(refusal)
+    if situation.current is not None:
+        if situation.current == order and not isinstance(order, Save):
+            return Already()
+        return Refuse(
+            Busy(f"machine '{machine.name}' is busy: {situation.current} is running; try again when it has ended")
+        )
+    return _by_state(order, situation)
+
+
+def _checkpoint_refusal(order: Order, situation: Situation) -> BoxdError | None:
+    """Refusals that depend only on the checkpoint named."""
+    machine = situation.machine
+    if not isinstance(order, Save | Restore | Remove):
+        return None
+    found = next((c for c in situation.checkpoints if c.name == order.name), None)
+    if isinstance(order, Save):
+        if found is not None and found.status is not CheckpointStatus.FAILED:
+            return AlreadyExists(
+                f"machine '{machine.name}' already has a checkpoint '{order.name}'; it was not changed"
+            )
+        return None
+    if found is None:
+        return checkpoint_not_found(order.name, machine.name)
+    if isinstance(order, Restore) and found.status is not CheckpointStatus.READY:
+        return WrongState(
+            f"checkpoint '{order.name}' on machine '{machine.name}' is {found.status}; "
+            "it can be restored once it is ready"
+        )
+    return None
+
+
+def _by_state(order: Order, situation: Situation) -> Verdict:
+    machine, status = situation.machine, situation.machine.status
+    match order:
+        case Start():
+            return _start_verdict(machine)
+        case Stop():
+            return Already() if status in (MachineStatus.STOPPED, MachineStatus.FAILED) else Accept()
+        case Reboot() if status is not MachineStatus.RUNNING:
+            return Refuse(
+                WrongState(
+                    f"machine '{machine.name}' must be running to be rebooted; it is {status}; start it instead"
+                )
+            )
+        case Save():
+            refusal = _save_refusal(order, situation)
+            return Refuse(refusal) if refusal else Accept()
+        case Restore() if status not in (MachineStatus.RUNNING, MachineStatus.STOPPED, MachineStatus.FAILED):
+            return Refuse(WrongState(f"machine '{machine.name}' cannot be restored while it is {status}"))
+        case _:
+            return Accept()
+
+
+def _start_verdict(machine: Machine) -> Verdict:
+    if machine.status is MachineStatus.RUNNING:
+        return Already()
+    if machine.status in (MachineStatus.PENDING, MachineStatus.STOPPED, MachineStatus.FAILED):
+        return Accept()
+    return Refuse(WrongState(f"machine '{machine.name}' cannot be started while it is {machine.status}"))
+
+
+def _save_refusal(order: Save, situation: Situation) -> BoxdError | None:
+    machine = situation.machine
+    if machine.status is not MachineStatus.RUNNING:
+        return WrongState(f"machine '{machine.name}' must be running to save a checkpoint; it is {machine.status}")
+    counted = [c for c in situation.checkpoints if c.status is not CheckpointStatus.FAILED]
+    if len(counted) >= MAX_CHECKPOINTS:
+        return WrongState(
+            f"machine '{machine.name}' has {len(counted)} of {MAX_CHECKPOINTS} checkpoints; "
+            f"remove one first (the oldest is '{counted[0].name}')"
+        )
+    needed = bytes_needed(situation)
+    if situation.space.free_bytes < needed:
+        return WrongState(
+            f"checkpoint '{order.name}' was not saved: {gib(situation.space.free_bytes)} are free and {gib(needed)} "
+            f"are needed; machine '{machine.name}' keeps running; remove a checkpoint or add space"
+        )
+    return None
+
+
+def bytes_needed(situation: Situation) -> int:
+    """What a save must find free: all of RAM for the first, a quarter of it once there is a parent to share with.
+
+    An estimate on the safe side for usual guests; a save that needs more ends with the same refusal in the middle.
+    """
+    memory = situation.machine.size.memory_bytes
+    has_parent = any(
+        c.status is CheckpointStatus.READY and c.size.memory_bytes == memory for c in situation.checkpoints
+    )
+    return (memory // 4 if has_parent else memory) + RESERVE_BYTES
+
+
+def gib(count: int) -> str:
+    """A number of bytes for a sentence, e.g. "1.5 GiB"."""
+    return f"{count / GIB:.1f} GiB"

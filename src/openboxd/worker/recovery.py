@@ -1,0 +1,150 @@
+"""What a starting daemon does before it serves: finish or take back whatever an earlier one left.
+
+An ordered list; each recovery has a reason for its place, counts what it did, and may run twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from openboxd.errors import BoxdError
+from openboxd.model import CheckpointStatus, MachineStatus, Operation
+from openboxd.worker.drivers import Drivers
+from openboxd.worker.machine import Job, MachineWorker
+from openboxd.worker.orders import Destroy, Restore
+from openboxd.worker.ports import RunState
+from openboxd.worker.remove import destroy, drop_checkpoint
+from openboxd.worker.restore import SWAP, restore_checkpoint
+from openboxd.worker.runs import next_disk_of
+
+Workers = Mapping[str, MachineWorker]
+
+log = logging.getLogger(__name__)
+
+
+async def recover(drivers: Drivers, workers: Workers) -> None:
+    """Run the list. A recovery that fails is logged; the others still run, and the daemon still serves."""
+    for name, action in RECOVERIES:
+        try:
+            count = await action(drivers, workers)
+        except (BoxdError, OSError):
+            log.exception("recovery '%s' failed", name)
+            continue
+        if count:
+            log.info("recovery: %s: %d", name, count)
+
+
+async def adopt_runs(drivers: Drivers, workers: Workers) -> int:
+    """First, since everything later asks which runs live: take over known runs, end unknown ones."""
+    known = {worker.machine.run_id: worker for worker in workers.values() if worker.machine.run_id}
+    alive = set(await drivers.hypervisor.leftovers())
+    for run_id in alive:
+        run = await drivers.hypervisor.adopt(run_id)
+        if run is None:
+            continue
+        worker = known.get(run_id)
+        if worker is None or worker.machine.status is MachineStatus.DESTROYING:
+            log.info("recovery: ending run %s, which belongs to no machine", run_id)
+            await run.kill()
+            continue
+        agent = await drivers.connector.connect(run.agent_socket, worker.machine.name)
+        worker.attach(run, agent)
+    return len(alive)
+
+
+async def resume_paused(drivers: Drivers, workers: Workers) -> int:
+    """Directly after adoption: a save whose daemon and saver both died must not leave a guest paused."""
+    count = 0
+    for worker in workers.values():
+        if worker.run is not None and await worker.run.state() is RunState.PAUSED:
+            await worker.run.resume()
+            count += 1
+    return count
+
+
+async def fail_pending_checkpoints(drivers: Drivers, workers: Workers) -> int:
+    """A save does not survive its daemon: its row tells why."""
+    count = 0
+    for worker in workers.values():
+        for checkpoint in drivers.store.checkpoints(worker.id):
+            if checkpoint.status is not CheckpointStatus.PENDING:
+                continue
+            await asyncio.to_thread(drivers.pool.discard, drivers.pool.checkpoint_dir(worker.id, checkpoint.id))
+            await drivers.store.update_checkpoint(
+                checkpoint.id,
+                status=CheckpointStatus.FAILED,
+                failure_reason="the daemon ended during the save; the machine kept running",
+            )
+            count += 1
+    return count
+
+
+async def finish_operations(drivers: Drivers, workers: Workers) -> int:
+    """Restores past the point of no return are carried out, everything else begun is taken back."""
+    operations = drivers.store.open_operations()
+    for operation in operations:
+        worker = workers.get(operation.machine_id)
+        if worker is not None and operation.kind == "restore":
+            await _settle_restore(drivers, worker, operation)
+        await drivers.store.end_operation(operation.id)
+    return len(operations)
+
+
+async def _settle_restore(drivers: Drivers, worker: MachineWorker, operation: Operation) -> None:
+    if operation.step not in (SWAP, "resume", "answer"):
+        await asyncio.to_thread(drivers.pool.discard, next_disk_of(worker))
+        return
+    if operation.step != SWAP and worker.run is not None:
+        return  # the new run lives, is recorded and was adopted
+    checkpoint = drivers.store.checkpoint(worker.id, str(operation.detail["name"]))
+    if checkpoint is None:
+        log.error("machine %s: the checkpoint of an interrupted restore is gone", worker.id)
+        return
+    await restore_checkpoint(worker, checkpoint, Job(Restore(checkpoint.name)))
+
+
+async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
+    """After the operations: what a machine says it is, is what its run says."""
+    count = 0
+    for worker in workers.values():
+        machine = worker.machine
+        if worker.run is not None and machine.status is MachineStatus.STARTING:
+            await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id)
+        elif worker.run is None and machine.status in (MachineStatus.STARTING, MachineStatus.PENDING):
+            await worker.move(MachineStatus.STOPPED, run_id="")
+        elif worker.run is None and machine.status is MachineStatus.RUNNING:
+            await worker.move(MachineStatus.FAILED, "its QEMU process ended while the daemon was down", run_id="")
+        else:
+            continue
+        count += 1
+    return count
+
+
+async def finish_removals(drivers: Drivers, workers: Workers) -> int:
+    """Rows that say `removing` and `destroying` lose their bytes, then themselves."""
+    checkpoints = drivers.store.removing_checkpoints()
+    for checkpoint in checkpoints:
+        if checkpoint.machine_id in workers:
+            await drop_checkpoint(workers[checkpoint.machine_id], checkpoint)
+    leaving = [w for w in workers.values() if w.machine.status is MachineStatus.DESTROYING]
+    for worker in leaving:
+        await destroy(worker, Job(Destroy()))
+    return len(checkpoints) + len(leaving)
+
+
+async def empty_staging(drivers: Drivers, workers: Workers) -> int:
+    """Last: nothing above needs what lies there."""
+    return await asyncio.to_thread(drivers.pool.recover)
+
+
+RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...] = (
+    ("adopt runs", adopt_runs),
+    ("resume paused guests", resume_paused),
+    ("fail pending checkpoints", fail_pending_checkpoints),
+    ("finish operations", finish_operations),
+    ("settle statuses", settle_statuses),
+    ("finish removals", finish_removals),
+    ("empty staging", empty_staging),
+)

@@ -1,0 +1,180 @@
+"""Take a machine back to one of its checkpoints, in place.
+
+The new run is loaded and stands ready, paused, beside the old one before anything of the machine is touched: a
+failure up to that moment leaves the machine running as it was. Then the swap, which only goes forward: the old run
+is killed, the disk renamed, the new run resumed. The checkpoint is never written and never consumed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from openboxd.errors import BoxdError, MachineLost, OperationFailed, checkpoint_not_found
+from openboxd.model import Checkpoint, Machine, MachineStatus, Progress, Size
+from openboxd.worker import manifest
+from openboxd.worker.machine import Job, MachineWorker
+from openboxd.worker.orders import Restore
+from openboxd.worker.runs import Starting, disk_of, end_present_run, new_run_id, next_disk_of, run_spec
+from openboxd.worker.steps import Steps, to_the_end
+
+SWAP = "swap"
+"""The journal's word for the point of no return; recovery reads it."""
+
+log = logging.getLogger(__name__)
+
+
+async def restore(worker: MachineWorker, job: Job) -> None:
+    """Carry out a restore order: running from the captured instant when this returns."""
+    assert isinstance(job.order, Restore)
+    checkpoint = worker.drivers.store.checkpoint(worker.id, job.order.name)
+    if checkpoint is None:
+        raise checkpoint_not_found(job.order.name, worker.machine.name)
+    await restore_checkpoint(worker, checkpoint, job)
+
+
+async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job: Job) -> None:
+    """The restore itself; recovery uses it to finish one that a killed daemon had begun."""
+    drivers, before, begun = worker.drivers, worker.machine, time.monotonic()
+    capture = drivers.pool.checkpoint_dir(worker.id, checkpoint.id)
+    label = f"checkpoint '{checkpoint.name}' on machine '{before.name}'"
+    described = await asyncio.to_thread(manifest.read, capture, label)
+    run_id = new_run_id()
+    journal = await drivers.store.begin_operation(
+        worker.id, "restore", {"checkpoint": checkpoint.id, "name": checkpoint.name, "run": run_id}
+    )
+    steps, starting = worker.steps("restore", journal), Starting()
+    try:
+        steps.undo("show the old state", lambda: _show_again(worker, before))
+        await worker.move(MachineStatus.STARTING)
+        job.record()
+        await _prepare(worker, steps, starting, capture, described, run_id)
+    except BaseException as error:
+        await to_the_end(steps.unwind())
+        await to_the_end(drivers.store.end_operation(journal))
+        if isinstance(error, BoxdError) or not isinstance(error, Exception):
+            raise
+        raise OperationFailed(f"machine '{before.name}' was not restored and is as it was: {error}") from error
+    await to_the_end(_go_over(worker, steps, starting, checkpoint, described, journal, begun))
+
+
+async def _show_again(worker: MachineWorker, before: Machine) -> None:
+    """Undo of the status: what it was. `starting` cannot become `stopped` and `failed` for nothing, so write it."""
+    await worker.drivers.store.update_machine(worker.id, status=before.status, status_reason=before.status_reason)
+
+
+async def _prepare(
+    worker: MachineWorker,
+    steps: Steps,
+    starting: Starting,
+    capture: Path,
+    described: Mapping[str, Any],
+    run_id: str,
+) -> None:
+    """Clone the disk and load a run beside the old one."""
+    pool, hypervisor = worker.drivers.pool, worker.drivers.hypervisor
+    following = next_disk_of(worker)
+
+    async def clone() -> None:
+        await asyncio.to_thread(pool.discard, following)
+        await asyncio.to_thread(pool.clone, capture / "disk.raw", following)
+
+    async def connect(socket: Path) -> None:
+        starting.agent = await worker.drivers.connector.connect(socket, worker.machine.name)
+
+    async def load() -> None:
+        spec = run_spec(worker, worker.machine, run_id, following, described["plan"])
+        starting.run = await hypervisor.load(spec, capture, connect)
+
+    steps.undo("drop the next disk", lambda: asyncio.to_thread(pool.discard, following))
+    await steps.run("clone", clone)
+    steps.undo("end the new run", starting.end)
+    await steps.run("load", load)
+
+
+async def _go_over(
+    worker: MachineWorker,
+    steps: Steps,
+    starting: Starting,
+    checkpoint: Checkpoint,
+    described: Mapping[str, Any],
+    journal: int,
+    begun: float,
+) -> None:
+    """The swap and what follows. If it fails the machine is `failed`, its checkpoints are intact."""
+    assert starting.run is not None and starting.agent is not None
+    try:
+        await steps.run(SWAP, lambda: _swap(worker, starting, checkpoint, Size(**described["size"])))
+        steps.commit()
+        await steps.run("resume", starting.run.resume)
+    except Exception as error:
+        log.exception("machine %s: the swap broke off", worker.id)
+        raise await _give_up(worker, steps, starting, checkpoint, error) from error
+    finally:
+        await worker.drivers.store.end_operation(journal)
+    worker.attach(starting.run, starting.agent)
+    await _wait_for_answer(worker, steps, checkpoint, begun)
+
+
+async def _give_up(
+    worker: MachineWorker, steps: Steps, starting: Starting, checkpoint: Checkpoint, error: Exception
+) -> BoxdError:
+    """Settle a swap that failed; the error to raise. Not yet crossed: the old run goes on, as if nothing had been."""
+    name = worker.machine.name
+    if not starting.crossed:
+        await steps.unwind()
+        return OperationFailed(f"machine '{name}' was not restored and is as it was: {error}")
+    await starting.end()
+    await worker.move(MachineStatus.FAILED, reason=f"a restore broke off: {error}", run_id="")
+    return MachineLost(
+        f"machine '{name}' failed while it went over to checkpoint '{checkpoint.name}' ({error}); "
+        "its checkpoints are intact, restore one again"
+    )
+
+
+async def _swap(worker: MachineWorker, starting: Starting, checkpoint: Checkpoint, size: Size) -> None:
+    """End the old run, give the new one's disk its name, and record it."""
+    assert starting.run is not None
+    starting.crossed = True
+    await end_present_run(worker, f"the machine was restored to checkpoint '{checkpoint.name}'")
+    await asyncio.to_thread(_rename_durably, next_disk_of(worker), disk_of(worker))
+    await worker.drivers.store.update_machine(worker.id, run_id=starting.run.run_id, size=size, head=checkpoint.id)
+
+
+def _rename_durably(source: Path, target: Path) -> None:
+    source.replace(target)
+    directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+async def _wait_for_answer(worker: MachineWorker, steps: Steps, checkpoint: Checkpoint, begun: float) -> None:
+    """The guest runs already; tell when its agent has answered.
+
+    An agent that was dead in the capture is dead in the restored machine as well: that machine is shown running.
+    """
+    assert worker.agent is not None
+    limit, agent, silent = worker.drivers.settings.restore_timeout, worker.agent, False
+    guest_runs = time.monotonic() - begun
+    try:
+        await steps.run("answer", lambda: agent.wait_ready(limit))
+    except BoxdError:
+        silent = True
+    took = round(1000 * (time.monotonic() - begun))
+    await worker.move(MachineStatus.RUNNING, boot_time_ms=took)
+    log.info(
+        "machine %s: restored, guest runs after %.0f ms, answers after %d ms", worker.id, 1000 * guest_runs, took
+    )
+    if silent:
+        raise OperationFailed(
+            f"machine '{worker.machine.name}' runs again from checkpoint '{checkpoint.name}', "
+            f"but its agent has not answered within {limit:.0f} s"
+        )
+    worker.report(Progress("restore", "ready", 1.0, f"answered after {took} ms"))

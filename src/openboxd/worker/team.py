@@ -1,0 +1,63 @@
+"""All machines' workers, by machine id; and the one place that knows which function carries out which order."""
+
+from __future__ import annotations
+
+import asyncio
+
+from openboxd.errors import machine_not_found
+from openboxd.model import MachineStatus
+from openboxd.worker import boot, orders, remove, restore, save
+from openboxd.worker.drivers import Drivers
+from openboxd.worker.machine import MachineWorker, Operation
+from openboxd.worker.recovery import recover
+
+OPERATIONS: dict[type, Operation] = {
+    orders.Start: boot.start,
+    orders.Stop: boot.stop,
+    orders.Reboot: boot.reboot,
+    orders.Save: save.save,
+    orders.Restore: restore.restore,
+    orders.Remove: remove.remove,
+    orders.Destroy: remove.destroy,
+}
+
+
+class Team:
+    """The workers of a daemon."""
+
+    def __init__(self, drivers: Drivers) -> None:
+        self.drivers = drivers
+        self._workers: dict[str, MachineWorker] = {}
+
+    def worker(self, machine_id: str) -> MachineWorker:
+        """The worker of a machine that is not destroyed. Raises NotFound."""
+        machine = self.drivers.store.machine(machine_id)
+        if machine is None or machine.status is MachineStatus.DESTROYED:
+            raise machine_not_found(machine_id)
+        if machine_id not in self._workers:
+            self._workers[machine_id] = MachineWorker(machine_id, self.drivers, OPERATIONS)
+        return self._workers[machine_id]
+
+    def forget(self, machine_id: str) -> None:
+        """Drop the worker of a destroyed machine."""
+        self._workers.pop(machine_id, None)
+
+    async def recover(self) -> None:
+        """Settle what an earlier daemon left; call once, before serving."""
+        workers = {machine.id: self.worker(machine.id) for machine in self.drivers.store.machines()}
+        await recover(self.drivers, workers)
+
+    async def close(self, limit: float) -> None:
+        """Let go of all machines: wait for operations up to `limit` seconds, then detach. Machines run on."""
+        busy = [asyncio.ensure_future(worker.idle()) for worker in self._workers.values()]
+        if busy:
+            await asyncio.wait(busy, timeout=limit)
+        for waiting in busy:
+            waiting.cancel()
+        for worker in list(self._workers.values()):
+            run, agent = worker.run, worker.agent
+            worker.detach_run()
+            if agent is not None:
+                await agent.close("the daemon is stopping")
+            if run is not None:
+                await run.detach()
