@@ -1,0 +1,138 @@
+"""The configuration that makes a Debian tree a boxd machine: files, masked units and the last script.
+
+Aims: boots fast without hardware virtualisation, keeps little in memory, does nothing by itself (a timer that was
+missed while a checkpoint was stored would fire after the restore), has no identity of its own.
+"""
+
+from __future__ import annotations
+
+MASKED = (
+    "apt-daily-upgrade.service",
+    "apt-daily-upgrade.timer",
+    "apt-daily.service",
+    "apt-daily.timer",
+    "console-getty.service",
+    "dev-hugepages.mount",
+    "dpkg-db-backup.timer",
+    "e2scrub_all.timer",
+    "e2scrub_reap.service",
+    "fstrim.timer",
+    "getty-static.service",
+    "getty@tty1.service",
+    "ldconfig.service",
+    "logrotate.timer",
+    "man-db.timer",
+    "serial-getty@ttyS0.service",  # the serial console is a log: nobody can type there
+    "sys-kernel-debug.mount",
+    "sys-kernel-tracing.mount",
+    "systemd-boot-random-seed.service",
+    "systemd-firstboot.service",
+    "systemd-hibernate-clear.service",
+    "systemd-hwdb-update.service",
+    "systemd-journal-catalog-update.service",
+    "systemd-machine-id-commit.service",
+    "systemd-networkd-wait-online.service",
+    "systemd-pcrlock-make-policy.service",
+    "systemd-pcrmachine.service",
+    "systemd-pcrphase-sysinit.service",
+    "systemd-pcrphase.service",
+    "systemd-tpm2-setup-early.service",
+    "systemd-tpm2-setup.service",
+    "systemd-update-done.service",
+)
+
+_PRIVATE, _PLAIN, _PROGRAM = 0o440, 0o644, 0o755
+
+EARLY: dict[str, tuple[str, int]] = {
+    # No service is started while packages are configured in the tree.
+    "/usr/sbin/policy-rc.d": ("#!/bin/sh\nexit 101\n", _PROGRAM),
+}
+
+FILES: dict[str, tuple[str, int]] = {
+    # Pass 0: the journal makes the disk clean at mount; a check would only cost boot time.
+    "/etc/fstab": ("LABEL=root / ext4 rw,noatime,errors=remount-ro,x-systemd.growfs 0 0\n", _PLAIN),
+    "/etc/hosts": ("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n", _PLAIN),
+    "/etc/locale.conf": ("LANG=C.UTF-8\n", _PLAIN),
+    "/etc/default/locale": ("LANG=C.UTF-8\n", _PLAIN),
+    "/etc/sudoers.d/boxd": ("boxd ALL=(ALL) NOPASSWD: ALL\n", _PRIVATE),
+    "/etc/systemd/network/10-boxd.network": (
+        "[Match]\nType=ether\n\n"
+        "[Network]\nDHCP=ipv4\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n\n"
+        # The address belongs to the MAC: a new machine-id (fork) must not ask for another one.
+        "[DHCPv4]\nClientIdentifier=mac\nUseHostname=no\nSendHostname=no\nUseMTU=yes\n",
+        _PLAIN,
+    ),
+    "/etc/systemd/resolved.conf.d/boxd.conf": ("[Resolve]\nLLMNR=no\nMulticastDNS=no\n", _PLAIN),
+    "/etc/systemd/journald.conf.d/boxd.conf": (
+        "[Journal]\nStorage=volatile\nRuntimeMaxUse=8M\nForwardToSyslog=no\nAudit=no\n",
+        _PLAIN,
+    ),
+    "/etc/systemd/system.conf.d/boxd.conf": ("[Manager]\nDefaultTimeoutStopSec=15s\n", _PLAIN),
+    "/etc/systemd/logind.conf.d/boxd.conf": (
+        "[Login]\nNAutoVTs=0\nReserveVT=0\nHandlePowerKey=poweroff\nPowerKeyIgnoreInhibited=yes\n",
+        _PLAIN,
+    ),
+    "/etc/ssh/sshd_config.d/50-boxd.conf": (
+        "HostKey /etc/ssh/ssh_host_ed25519_key\n"
+        # Half the login time of the default post-quantum exchange when the guest runs in software.
+        "KexAlgorithms curve25519-sha256,curve25519-sha256@libssh.org,sntrup761x25519-sha512@openssh.com,"
+        "mlkem768x25519-sha256\n"
+        "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin no\n"
+        "PrintLastLog no\nUseDNS no\n",
+        _PLAIN,
+    ),
+    "/etc/systemd/system/boxd-ssh-key.service": (
+        "[Unit]\nDescription=Make this machine's SSH host key\nDefaultDependencies=no\n"
+        "After=local-fs.target\nBefore=ssh.service ssh.socket\nConditionPathExists=!/etc/ssh/ssh_host_ed25519_key\n\n"
+        "[Service]\nType=oneshot\n"
+        "ExecStart=/usr/bin/ssh-keygen -q -t ed25519 -N '' -C '' -f /etc/ssh/ssh_host_ed25519_key\n\n"
+        "[Install]\nWantedBy=multi-user.target\n",
+        _PLAIN,
+    ),
+    "/etc/sysctl.d/50-boxd.conf": (
+        # Kernel messages below warnings stay out of the console log.
+        "kernel.printk = 4 4 1 7\n"
+        # The host's pauses (a save, a busy host) are not the guest's hangs.
+        "kernel.watchdog = 0\n",
+        _PLAIN,
+    ),
+}
+
+
+def links() -> dict[str, str]:
+    """Symbolic links of the image: masked units, enabled ones, resolved's stub."""
+    found = {f"/etc/systemd/system/{unit}": "/dev/null" for unit in MASKED}
+    found["/etc/systemd/system/multi-user.target.wants/boxd-ssh-key.service"] = "../boxd-ssh-key.service"
+    found["/etc/systemd/system/default.target"] = "/usr/lib/systemd/system/multi-user.target"
+    found["/etc/resolv.conf"] = "../run/systemd/resolve/stub-resolv.conf"
+    found["/etc/localtime"] = "/usr/share/zoneinfo/Etc/UTC"
+    return found
+
+
+SCRIPT = """\
+set -eu
+root=$1
+rm -f "$root/usr/sbin/policy-rc.d"
+
+chroot "$root" useradd --uid 1000 --user-group --create-home --shell /bin/bash boxd
+chroot "$root" passwd --lock boxd >/dev/null
+chroot "$root" systemctl enable systemd-networkd.service systemd-resolved.service ssh.service
+
+# The kernel is booted from outside, so the modules in the tree must stay those of that kernel.
+chroot "$root" apt-mark hold linux-image-cloud-amd64 >/dev/null
+chroot "$root" sh -c 'apt-mark hold $(dpkg-query -W -f "\\${Package}\\n" "linux-image-[0-9]*")' >/dev/null
+
+# Bytecode that is never checked against its source: the agent starts without a stat per module.
+if [ -d "$root/usr/lib/boxd-agent" ]; then
+    chroot "$root" python3 -m compileall -q --invalidation-mode unchecked-hash /usr/lib/boxd-agent
+fi
+
+# No identity: machine-id and hostname come with the kernel command line, the host key is made at first boot.
+: > "$root/etc/machine-id"
+rm -f "$root"/etc/hostname "$root"/var/lib/dbus/machine-id "$root"/etc/ssh/ssh_host_*
+rm -f "$root"/var/lib/systemd/random-seed "$root"/etc/.pwd.lock "$root"/etc/*-
+
+rm -rf "$root"/var/cache/apt/*.bin "$root"/var/cache/debconf/*-old "$root"/var/cache/ldconfig/aux-cache
+rm -rf "$root"/var/log/apt "$root"/var/log/dpkg.log "$root"/var/log/alternatives.log "$root"/var/log/bootstrap.log
+rm -rf "$root"/tmp/* "$root"/var/tmp/*
+"""
