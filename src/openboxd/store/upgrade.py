@@ -45,14 +45,14 @@ def create_all(connection: Connection) -> None:
     connection.execute(_stamp.insert().values(version_num=REVISION))
 
 
-def migrate(connection: Connection, target: str, migrations: Path = MIGRATIONS) -> None:
+def migrate(connection: Connection, target: str) -> None:
     """Run the migrations up to revision `target`, inside the caller's transaction."""
     from alembic import command
     from alembic.config import Config
     from alembic.util import CommandError
 
     config = Config()
-    config.set_main_option("script_location", str(migrations).replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     try:
         command.upgrade(config, target)
