@@ -11,12 +11,10 @@ import dataclasses
 import re
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fakes.service_exec import LocalExec
-from fakes.service_files import LocalFiles
 from openboxd.api.ports import NewMachine
 from openboxd.errors import (
     AlreadyExists,
@@ -48,6 +46,8 @@ from openboxd.model import (
     Usage,
     User,
 )
+from tests.fakes.service_exec import LocalExec
+from tests.fakes.service_files import LocalFiles
 
 KEY = "bxd_" + "k" * 40
 IMAGE = Image("sha256:d1", "debian", 1_795_000_000, 8 * GIB, "6.12.0")
@@ -113,6 +113,15 @@ class FakeService:
     async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait until something that this service keeps is so."""
+        async with asyncio.timeout(15), self._changed:
+            await self._changed.wait_for(condition)
+
+    def home(self, ref: str) -> Path:
+        """The directory that stands for a machine's /home/boxd."""
+        return self._files[self.machine(None, ref).id].home
 
     def _report(self, machine: Machine, operation: str, step: str, fraction: float | None) -> None:
         for queue in self._watchers.get(machine.id, ()):
@@ -234,9 +243,7 @@ class FakeService:
         else:
             raise AlreadyExists(f"machine '{machine.name}' already has a checkpoint '{name}'; it was not changed")
         if machine.status is not MachineStatus.RUNNING:
-            raise WrongState(
-                f"machine '{machine.name}' must be running to save a checkpoint; it is {machine.status}"
-            )
+            raise WrongState(f"machine '{machine.name}' must be running to save a checkpoint; it is {machine.status}")
         if len(self._checkpoints[machine.id]) >= MAX_CHECKPOINTS:
             oldest = self._checkpoints[machine.id][0].name
             raise WrongState(
@@ -261,9 +268,7 @@ class FakeService:
             self._report(machine, "save", "memory", 0.5)
             await self.save.wait()
             if self.fail_save:
-                await self._set_checkpoint(
-                    checkpoint, status=CheckpointStatus.FAILED, failure_reason=self.fail_save
-                )
+                await self._set_checkpoint(checkpoint, status=CheckpointStatus.FAILED, failure_reason=self.fail_save)
                 return
             self._files[machine.id].freeze(self.root / machine.id / checkpoint.id)
             await self._set(machine, head=checkpoint.id)
@@ -287,9 +292,7 @@ class FakeService:
     async def checkpoint_done(self, caller: Caller, ref: str, name: str) -> CheckpointView:
         machine = self.machine(caller, ref)
         async with self._changed:
-            await self._changed.wait_for(
-                lambda: self._find(machine, name).status is not CheckpointStatus.PENDING
-            )
+            await self._changed.wait_for(lambda: self._find(machine, name).status is not CheckpointStatus.PENDING)
         return self._view(self._find(machine, name))
 
     async def restore_checkpoint(self, caller: Caller, ref: str, name: str) -> Machine:
@@ -325,11 +328,13 @@ class FakeService:
         queue: asyncio.Queue[Progress] = asyncio.Queue()
         watchers = self._watchers.setdefault(machine.id, set())
         watchers.add(queue)
+        await self._notify()
         try:
             while True:
                 yield await queue.get()
         finally:
             watchers.discard(queue)
+            await self._notify()
 
     @property
     def watching(self) -> int:
@@ -353,9 +358,7 @@ class FakeService:
         session.start()
         return session
 
-    async def upload(
-        self, caller: Caller, ref: str, path: str, total_size: int, data: AsyncIterator[bytes]
-    ) -> int:
+    async def upload(self, caller: Caller, ref: str, path: str, total_size: int, data: AsyncIterator[bytes]) -> int:
         return await self._disk(caller, ref).upload(path, total_size, data)
 
     async def download(self, caller: Caller, ref: str, path: str) -> tuple[int, AsyncIterator[bytes]]:

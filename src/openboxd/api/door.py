@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 Method = Callable[[Service, Caller, Any], Any]
 """`async def` for a single answer, an async generator for a stream of them."""
 
-Handlers = grpc.GenericRpcHandler[Any, Any]
 Context = grpc.aio.ServicerContext[Any, Any]
 
 MESSAGE_LIMIT = 64 * 1024 * 1024
@@ -40,7 +39,9 @@ STATUS_TEXT_LIMIT = 2000
 """Characters of a status text. HTTP/2 peers refuse 8 KiB of headers, and the text is percent-encoded on the way."""
 
 
-def handlers(service: Service, contract: ServiceDescriptor, methods: Mapping[str, Method]) -> Handlers:
+def handlers(
+    service: Service, contract: ServiceDescriptor, methods: Mapping[str, Method]
+) -> grpc.GenericRpcHandler[Any, Any]:
     """gRPC handlers for every call of `contract`; those not in `methods` refuse."""
     unknown = methods.keys() - contract.methods_by_name.keys()
     if unknown:

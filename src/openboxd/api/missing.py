@@ -22,7 +22,7 @@ TOPICS = (
     ("RenameVm", "renaming machines"),
     ("Labels", "changing labels"),
     ("Prox", "named HTTPS routes"),
-    ("Expose", "exposed ports"),
+    ("[Ee]xpose", "exposed ports"),
     ("Network", "networks"),
     ("Egress", "egress rules"),
     ("Logs", "streaming the console"),
