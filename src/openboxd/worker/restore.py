@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from openboxd.errors import BoxdError, MachineLost, OperationFailed, checkpoint_not_found
+from openboxd.host.files import sync_directory
 from openboxd.model import Checkpoint, Machine, MachineStatus, Progress, Size
 from openboxd.worker import manifest
 from openboxd.worker.machine import Job, MachineWorker
@@ -148,11 +148,7 @@ async def _swap(worker: MachineWorker, starting: Starting, checkpoint: Checkpoin
 
 def _rename_durably(source: Path, target: Path) -> None:
     source.replace(target)
-    directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync_directory(target.parent)
 
 
 async def _wait_for_answer(worker: MachineWorker, steps: Steps, checkpoint: Checkpoint, begun: float) -> None:
