@@ -1,0 +1,160 @@
+"""The daemon's calls as methods: names and numbers in, messages of the wire out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from openboxd.client.connection import BOXD_API, HOST, Connection, connected
+from openboxd.client.endpoint import Endpoint
+from openboxd.client.execution import Execution
+from openboxd.model import ExecRequest
+from openboxd.wire import boxd_api_pb2 as pb
+from openboxd.wire import openboxd_host_pb2 as host_pb
+
+SLICE = 1024 * 1024
+"""Bytes of one message of a streamed upload."""
+
+
+class Client:
+    """Calls that wait for a machine to do something have no deadline: the daemon bounds them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    # -- machines
+
+    async def create(
+        self,
+        name: str = "",
+        *,
+        image: str = "",
+        vcpu: int = 0,
+        memory_bytes: int = 0,
+        disk_bytes: int = 0,
+        labels: Mapping[str, str] | None = None,
+    ) -> pb.CreateVmResponse:
+        """Answers when the machine is scheduled; it boots by itself."""
+        config = pb.VmConfig(vcpu=vcpu, memory_bytes=memory_bytes, disk_bytes=disk_bytes)
+        request = pb.CreateVmRequest(
+            name=name, image_ref=image, restart_policy="always", config=config, labels=dict(labels or {})
+        )
+        return await self._connection.unary(f"{BOXD_API}CreateVm", request, pb.CreateVmResponse)
+
+    async def machine(self, ref: str) -> pb.GetVmResponse:
+        return await self._connection.unary(f"{BOXD_API}GetVm", pb.GetVmRequest(vm_id=ref), pb.GetVmResponse)
+
+    async def machines(self, selector: tuple[str, ...] = ()) -> list[pb.GetVmResponse]:
+        request = pb.ListVmsRequest(label_selector=selector)
+        return list((await self._connection.unary(f"{BOXD_API}ListVms", request, pb.ListVmsResponse)).vms)
+
+    async def start(self, ref: str) -> None:
+        await self._connection.unary(f"{BOXD_API}StartVm", pb.StartVmRequest(vm_id=ref), pb.StartVmResponse, None)
+
+    async def stop(self, ref: str) -> None:
+        await self._connection.unary(f"{BOXD_API}StopVm", pb.StopVmRequest(vm_id=ref), pb.StopVmResponse, None)
+
+    async def reboot(self, ref: str) -> None:
+        request = pb.RebootVmRequest(vm_id=ref)
+        await self._connection.unary(f"{BOXD_API}RebootVm", request, pb.RebootVmResponse, None)
+
+    async def destroy(self, ref: str) -> None:
+        request = pb.DestroyVmRequest(vm_id=ref)
+        await self._connection.unary(f"{BOXD_API}DestroyVm", request, pb.DestroyVmResponse, None)
+
+    async def suggest_name(self) -> str:
+        request = pb.SuggestVmNameRequest()
+        return (await self._connection.unary(f"{BOXD_API}SuggestVmName", request, pb.SuggestVmNameResponse)).name
+
+    def watch(self, ref: str) -> AsyncIterator[host_pb.Progress]:
+        """Progress of the machine's operations until the iterator is closed."""
+        request = host_pb.WatchMachineRequest(ref=ref)
+        return self._connection.stream(f"{HOST}WatchMachine", request, host_pb.Progress)
+
+    # -- checkpoints
+
+    async def save(self, ref: str, name: str) -> pb.CreateCheckpointResponse:
+        """Answers when the save is admitted."""
+        request = pb.CreateCheckpointRequest(vm=ref, name=name)
+        return await self._connection.unary(f"{BOXD_API}CreateCheckpoint", request, pb.CreateCheckpointResponse)
+
+    async def checkpoint_done(self, ref: str, name: str) -> pb.CheckpointInfo:
+        """Wait until the checkpoint is not pending any more."""
+        request = host_pb.WaitCheckpointRequest(vm=ref, name=name)
+        return await self._connection.unary(f"{HOST}WaitCheckpoint", request, pb.CheckpointInfo, None)
+
+    async def checkpoints(self, ref: str) -> list[pb.CheckpointInfo]:
+        request = pb.ListCheckpointsRequest(vm=ref)
+        answer = await self._connection.unary(f"{BOXD_API}ListCheckpoints", request, pb.ListCheckpointsResponse)
+        return list(answer.checkpoints)
+
+    async def restore(self, ref: str, name: str) -> None:
+        request = pb.RestoreCheckpointRequest(vm=ref, name=name)
+        await self._connection.unary(f"{BOXD_API}RestoreCheckpoint", request, pb.RestoreCheckpointResponse, None)
+
+    async def remove_checkpoint(self, ref: str, name: str) -> None:
+        request = pb.DeleteCheckpointRequest(vm=ref, name=name)
+        await self._connection.unary(f"{BOXD_API}DeleteCheckpoint", request, pb.DeleteCheckpointResponse, None)
+
+    # -- guest
+
+    async def exec(self, ref: str, request: ExecRequest) -> Execution:
+        """Start a command."""
+        execution = Execution(self._connection, ref, request)
+        await execution.start()
+        return execution
+
+    async def upload(self, ref: str, path: str, size: int, data: AsyncIterator[bytes]) -> int:
+        """Write a file of exactly `size` bytes; the number written."""
+
+        async def chunks() -> AsyncIterator[pb.UploadFileChunk]:
+            yield pb.UploadFileChunk(vm_id=ref, path=path, total_size=size)
+            async for piece in data:
+                for start in range(0, len(piece), SLICE):
+                    yield pb.UploadFileChunk(data=piece[start : start + SLICE])
+
+        answer = await self._connection.upload(f"{BOXD_API}UploadFileStream", chunks(), pb.UploadFileResponse)
+        return answer.bytes_written
+
+    def download(self, ref: str, path: str) -> AsyncIterator[pb.DownloadFileChunk]:
+        """A file in pieces; the first one carries its size."""
+        request = pb.DownloadFileRequest(vm_id=ref, path=path)
+        return self._connection.stream(f"{BOXD_API}DownloadFileStream", request, pb.DownloadFileChunk)
+
+    async def list_dir(self, ref: str, path: str) -> pb.ListDirResponse:
+        request = pb.ListDirRequest(vm_id=ref, path=path)
+        return await self._connection.unary(f"{BOXD_API}ListDir", request, pb.ListDirResponse)
+
+    async def mkdir(self, ref: str, path: str) -> None:
+        request = pb.MkdirRequest(vm_id=ref, path=path)
+        await self._connection.unary(f"{BOXD_API}Mkdir", request, pb.MkdirResponse)
+
+    # -- host
+
+    def build_image(self, name: str) -> AsyncIterator[host_pb.BuildImageResponse]:
+        """Progress, then the image as the last item; an empty name means the default image."""
+        request = host_pb.BuildImageRequest(name=name)
+        return self._connection.stream(f"{HOST}BuildImage", request, host_pb.BuildImageResponse)
+
+    async def images(self) -> list[host_pb.ImageInfo]:
+        request = host_pb.ListImagesRequest()
+        return list((await self._connection.unary(f"{HOST}ListImages", request, host_pb.ListImagesResponse)).images)
+
+    async def remove_image(self, name: str) -> None:
+        request = host_pb.RemoveImageRequest(name=name)
+        await self._connection.unary(f"{HOST}RemoveImage", request, host_pb.RemoveImageResponse)
+
+    async def doctor(self) -> list[host_pb.Finding]:
+        request = host_pb.DoctorRequest()
+        return list((await self._connection.unary(f"{HOST}Doctor", request, host_pb.DoctorResponse)).findings)
+
+
+@asynccontextmanager
+async def open_client(endpoint: Endpoint) -> AsyncIterator[Client]:
+    """A client on a connection that stands.
+
+    Raises:
+        Unavailable: no daemon answers there.
+    """
+    async with connected(endpoint) as connection:
+        yield Client(connection)
