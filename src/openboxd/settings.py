@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ class Settings:
         accel: "auto", "kvm" or "tcg".
         qemu: name or path of the QEMU program.
         zone: DNS zone under which machines have their domains.
+        pool_bytes: size of a pool image to be made; 0 = a share of what is free.
+        mirror: where image builds fetch Debian packages; empty = mmdebstrap's default.
         stop_timeout: seconds a guest may take for a clean shutdown before its run is killed.
         boot_timeout: seconds until a booted guest's agent must have answered.
         restore_timeout: seconds until a restored guest's agent must have answered.
@@ -35,6 +38,8 @@ class Settings:
     accel: str = "auto"
     qemu: str = "qemu-system-x86_64"
     zone: str = "boxd.localhost"
+    pool_bytes: int = 0
+    mirror: str = ""
     stop_timeout: float = 60.0
     boot_timeout: float = 180.0
     restore_timeout: float = 45.0
@@ -80,7 +85,7 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     """Build the settings from arguments and environment.
 
     Raises:
-        InvalidArgument: `BOXD_ACCEL` or the listen address is malformed.
+        InvalidArgument: `BOXD_ACCEL`, `BOXD_POOL_SIZE` or the listen address is malformed.
     """
     environ = os.environ if environ is None else environ
     accel = environ.get("BOXD_ACCEL", "auto")
@@ -99,4 +104,14 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         accel=accel,
         qemu=environ.get("BOXD_QEMU", "qemu-system-x86_64"),
         zone=environ.get("BOXD_ZONE", "boxd.localhost"),
+        pool_bytes=_size("BOXD_POOL_SIZE", environ.get("BOXD_POOL_SIZE", "")),
+        mirror=environ.get("BOXD_MIRROR", ""),
     )
+
+
+def _size(name: str, text: str) -> int:
+    """Bytes of "20G", "20GiB" or "21474836480"; 0 for nothing."""
+    match = re.fullmatch(r"(\d+)(?:([KMGT])(?:i?B)?)?", text.strip() or "0", re.IGNORECASE)
+    if match is None:
+        raise InvalidArgument(f"{name} is '{text}'; it must be a number of bytes or one such as 20G")
+    return int(match[1]) << (10 * " KMGT".index((match[2] or " ").upper()))

@@ -1,0 +1,40 @@
+"""Holes of sparse files: where the data is, and how to make a hole where data was."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from collections.abc import Iterator
+
+_KEEP_SIZE = 0x01  # linux/falloc.h
+_PUNCH_HOLE = 0x02
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+_libc.fallocate.restype = ctypes.c_int
+
+
+def punch_hole(descriptor: int, offset: int, length: int) -> None:
+    """Give the blocks of a range back; it reads as zeros afterwards and the size stays. Raises OSError."""
+    while _libc.fallocate(descriptor, _PUNCH_HOLE | _KEEP_SIZE, offset, length):
+        error = ctypes.get_errno()
+        if error != errno.EINTR:
+            raise OSError(error, os.strerror(error))
+
+
+def data_ranges(descriptor: int) -> Iterator[tuple[int, int]]:
+    """(start, end) of each stretch that may hold data, in order; everything else is holes.
+
+    A filesystem that does not know reports the whole file as data."""
+    size = os.fstat(descriptor).st_size
+    offset = 0
+    while offset < size:
+        try:
+            start = os.lseek(descriptor, offset, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # only holes are left
+                return
+            raise
+        offset = os.lseek(descriptor, start, os.SEEK_HOLE)
+        yield start, offset
