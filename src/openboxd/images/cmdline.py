@@ -22,6 +22,7 @@ _COMMON = (
     "apparmor=0",
     "random.trust_cpu=on",
     "systemd.show_status=false",
+    "systemd.ssh_auto=no",  # no sshd on sockets that only its generator knows
 )
 
 
