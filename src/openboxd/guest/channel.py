@@ -1,0 +1,299 @@
+"""The daemon's end of the channel to one run's agent: connect, find the agent, keep in step with it.
+
+                      no answer in time: close, connect again, wait twice as long
+                     ┌───────────────────────────────────────────────┐
+                     ▼                                               │
+    connect ──► SYNC + HELLO sent ──► nonce seen ──► HELLO ──► clock set ──► ready ──► over
+                     ▲                                                                  │
+                     └──────────────────────────────────────────────────────────────────┘
+                       agent started anew: same connection; nonsense or hang-up: a new one
+
+Once connected everything is read at once, whether anybody wants it or not: QEMU must never find the socket full
+(each close of a blocked port costs the guest a buffer for good). Memory is bounded by the streams' credit instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import secrets
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openboxd.errors import Interrupted, Unavailable
+from openboxd.guest import wire
+from openboxd.guest.clock import correct
+from openboxd.guest.epoch import Epoch, Violation
+
+log = logging.getLogger(__name__)
+
+WRITE_HIGH = 256 * 1024
+WRITE_LIMIT = 4 * 1024 * 1024  # answers a guest provokes and never reads
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds, and how often a guest may make us begin anew.
+
+    Attributes:
+        first_wait, last_wait: how long an answer to a SYNC is waited for; doubled from the first to the last.
+        clock_wait: for the measurements of the clock at the beginning of an epoch.
+        clock_period: between later corrections; each wait is up to a third longer, so that machines spread.
+        restarts, restart_window: more than so many restarts by the guest in so many seconds, and it is given up.
+    """
+
+    first_wait: float = 0.7
+    last_wait: float = 8.0
+    clock_wait: float = 8.0
+    clock_period: float = 40.0
+    restarts: int = 30
+    restart_window: float = 60.0
+
+
+class Channel:
+    """See the module. `label` names the machine in errors."""
+
+    def __init__(self, socket: Path, label: str, timing: Timing) -> None:
+        self.label = label
+        self._socket = socket
+        self._timing = timing
+        # Tells the agent whether an epoch ended within a run (a lost caller) or between two (a restore).
+        self._run = hashlib.sha256(str(socket).encode()).hexdigest()[:16]
+        self._connection: _Connection | None = None
+        self._epoch: Epoch | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._restarts: deque[float] = deque()
+        self._closed = ""
+        self._changed = asyncio.Event()
+
+    # -- for callers
+    @property
+    def epoch(self) -> Epoch:
+        """The present epoch. Raises Unavailable if it is not ready, Interrupted if the channel is closed."""
+        if self._closed:
+            raise Interrupted(self._closed)
+        if self._epoch is None or not self._epoch.ready:
+            raise Unavailable(f"machine {self.label} does not answer yet; try again in a moment")
+        return self._epoch
+
+    @property
+    def ready(self) -> bool:
+        return not self._closed and self._epoch is not None and self._epoch.ready
+
+    async def wait_ready(self, timeout: float) -> None:
+        try:
+            async with asyncio.timeout(timeout):
+                while not self.ready:
+                    if self._closed:
+                        raise Interrupted(self._closed)
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            text = f"machine {self.label} did not answer within {timeout:g} seconds; it may still be starting"
+            raise Unavailable(text) from None
+
+    async def start(self) -> None:
+        """Connect and begin; from then on the channel is kept."""
+        try:
+            await self._connect()
+        except OSError as error:
+            text = f"the agent port of machine {self.label} cannot be reached: {error.strerror or error}"
+            raise Unavailable(text) from error
+        self._keeper = asyncio.create_task(self._keep(), name=f"agent channel of {self.label}")
+
+    async def close(self, reason: str) -> None:
+        self._give_up(reason)
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.wait([keeper])
+
+    # -- epochs, one after the other
+    async def _keep(self) -> None:
+        try:
+            await self._run_epochs()
+        except Exception:
+            log.exception("the agent channel of machine %s failed", self.label)
+            self._give_up(f"the channel to machine {self.label} failed; stop and start the machine")
+
+    async def _run_epochs(self) -> None:
+        wait = self._timing.first_wait
+        while not self._closed:
+            if self._connection is None:
+                await self._reconnect()
+            epoch = self._begin()
+            if await self._synchronised(epoch, wait):
+                wait = self._timing.first_wait
+                await self._serve(epoch)
+            elif epoch.reconnect:
+                wait = min(wait * 2, self._timing.last_wait)
+            if epoch.reconnect:
+                self._disconnect()
+
+    def _begin(self) -> Epoch:
+        assert self._connection is not None
+        connection = self._connection
+        self._epoch = epoch = Epoch(self._send, connection.writable)
+        hello = {"version": 1, "run": self._run, "seed": secrets.token_hex(32), "now": time.time_ns()}
+        self._send(wire.sync(epoch.nonce) + wire.frame(wire.HELLO, 0, json.dumps(hello).encode("ascii")))
+        return epoch
+
+    async def _synchronised(self, epoch: Epoch, wait: float) -> bool:
+        """Whether the agent answered in time and its clock is right. If not, the epoch is over."""
+        try:
+            async with asyncio.timeout(wait):
+                greeting: set[asyncio.Future[Any]] = {epoch.hello, epoch.over}
+                await asyncio.wait(greeting, return_when=asyncio.FIRST_COMPLETED)
+            if epoch.over.done():
+                return False
+            async with asyncio.timeout(self._timing.clock_wait):
+                await correct(epoch, first=True)
+        except TimeoutError:
+            epoch.end(f"machine {self.label} does not answer", reconnect=True)
+        return not epoch.over.done()
+
+    async def _serve(self, epoch: Epoch) -> None:
+        """Until the epoch is over; the clock is corrected now and then."""
+        epoch.ready = True
+        self._changed.set()
+        period = self._timing.clock_period
+        while not epoch.over.done():
+            await asyncio.wait([epoch.over], timeout=period * (1 + secrets.randbelow(1000) / 3000))
+            if not epoch.over.done():
+                try:
+                    async with asyncio.timeout(period):
+                        await correct(epoch, first=False)
+                except TimeoutError:
+                    pass  # paused or busy: next time
+        log.info("machine %s: %s", self.label, epoch.over.result())
+
+    # -- the connection
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        _, self._connection = await loop.create_unix_connection(lambda: _Connection(self), str(self._socket))
+
+    async def _reconnect(self) -> None:
+        pause = 0.02
+        while True:
+            try:
+                await self._connect()
+                return
+            except OSError:  # QEMU has not noticed the hang-up yet, or is gone: then somebody will close us
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 1.0)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _send(self, data: bytes) -> None:
+        if self._connection is not None and self._connection.write(data) > WRITE_LIMIT:
+            self._fault("it does not read what it asks for")
+
+    # -- what the connection reports
+    def received(self, records: Sequence[wire.Record], nonsense: bool) -> None:
+        for kind, ident, payload in records:
+            epoch = self._epoch
+            if epoch is None or epoch.over.done():
+                continue
+            if kind == wire.SYNC:
+                self._received_sync(epoch, payload)
+            elif epoch.answered:
+                try:
+                    epoch.receive(kind, ident, payload)
+                except Violation as error:
+                    self._fault(str(error))
+        if nonsense and self._epoch is not None and self._epoch.answered:
+            self._fault("it sent bytes that are no frames")
+
+    def _received_sync(self, epoch: Epoch, nonce: bytes) -> None:
+        if nonce == epoch.nonce:
+            if epoch.answered:
+                self._fault("it answered twice")
+            epoch.answered = True
+        elif nonce == wire.SYNC_ME:
+            self._restarted()
+            epoch.end(f"the agent of machine {self.label} was started anew", reconnect=False)
+        # else: left over from before; what follows it is passed over, too
+
+    def lost(self, connection: _Connection) -> None:
+        if connection is self._connection:
+            self._connection = None
+            if self._epoch is not None:
+                self._epoch.end(f"the connection to machine {self.label} was lost", reconnect=True)
+
+    def _fault(self, what: str) -> None:
+        if self._epoch is None or self._epoch.over.done():
+            return
+        log.warning("the agent of machine %s misbehaves: %s", self.label, what)
+        self._epoch.end(f"the agent of machine {self.label} sent nonsense and was cut off", reconnect=True)
+        self._restarted()
+
+    def _restarted(self) -> None:
+        """Count; a guest that makes us begin anew all the time is given up."""
+        now = time.monotonic()
+        self._restarts.append(now)
+        while self._restarts[0] < now - self._timing.restart_window:
+            self._restarts.popleft()
+        if len(self._restarts) > self._timing.restarts:
+            text = f"the agent of machine {self.label} keeps breaking the channel and was given up"
+            self._give_up(f"{text}; restore a checkpoint, or stop and start the machine")
+
+    def _give_up(self, reason: str) -> None:
+        self._closed = self._closed or reason
+        if self._epoch is not None:
+            self._epoch.end(self._closed, reconnect=True)
+        self._disconnect()
+        self._changed.set()
+
+
+class _Connection(asyncio.Protocol):
+    """One connection to the agent port."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._parser = wire.Parser(hunting=True)
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.set_write_buffer_limits(high=WRITE_HIGH)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        records = self._parser.feed(data)
+        self._channel.received(records, self._parser.hunting)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._writable.set()
+        self._channel.lost(self)
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    async def writable(self) -> None:
+        await self._writable.wait()
+
+    def write(self, data: bytes) -> int:
+        """Queue; how many bytes are queued now."""
+        if self._transport is None or self._transport.is_closing():
+            return 0
+        self._transport.write(data)
+        return self._transport.get_write_buffer_size()
+
+    def close(self) -> None:
+        self._writable.set()
+        if self._transport is not None:
+            self._transport.abort()  # what is still queued belongs to an epoch that is over

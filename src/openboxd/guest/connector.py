@@ -1,0 +1,66 @@
+"""The drivers behind worker.ports.AgentConnector and Agent."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from openboxd.guest import transfer
+from openboxd.guest.channel import Channel, Timing
+from openboxd.guest.session import AgentExecSession, start_command
+from openboxd.guest.transfer import check_path
+from openboxd.model import ExecRequest, Listing
+
+
+class ChannelAgent:
+    """Implements worker.ports.Agent over a channel."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    @property
+    def ready(self) -> bool:
+        return self._channel.ready
+
+    async def wait_ready(self, timeout: float) -> None:
+        await self._channel.wait_ready(timeout)
+
+    async def exec(self, request: ExecRequest) -> AgentExecSession:
+        return await start_command(self._channel, request)
+
+    async def upload(self, path: str, total_size: int, data: AsyncIterator[bytes]) -> int:
+        return await transfer.upload(self._channel, path, total_size, data)
+
+    async def download(self, path: str) -> tuple[int, AsyncIterator[bytes]]:
+        return await transfer.download(self._channel, path)
+
+    async def list_dir(self, path: str, limit: int) -> Listing:
+        return await transfer.list_dir(self._channel, path, limit)
+
+    async def mkdir(self, path: str) -> None:
+        await transfer.request(self._channel, "mkdir", path=check_path(path))
+
+    async def rename(self, old: str, new: str) -> None:
+        await transfer.request(self._channel, "rename", old=check_path(old), new=check_path(new))
+
+    async def delete(self, path: str) -> None:
+        await transfer.request(self._channel, "delete", path=check_path(path))
+
+    async def copy(self, old: str, new: str) -> None:
+        await transfer.request(self._channel, "copy", old=check_path(old), new=check_path(new))
+
+    async def close(self, reason: str) -> None:
+        await self._channel.close(reason)
+
+
+class ChannelConnector:
+    """Implements worker.ports.AgentConnector."""
+
+    def __init__(self, timing: Timing | None = None) -> None:
+        self._timing = timing or Timing()
+
+    async def connect(self, socket: Path, label: str) -> ChannelAgent:
+        """Raises Unavailable if nothing listens on `socket`."""
+        channel = Channel(socket, label, self._timing)
+        await channel.start()
+        return ChannelAgent(channel)
