@@ -1,0 +1,84 @@
+"""What the installed QEMU is: version and machine types, and whether it is fit to carry machines."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from dataclasses import dataclass
+
+from openboxd.errors import HostUnfit
+
+OLDEST = (9, 0)
+"""Older ones lose dirty pages when they migrate under software emulation: a capture would be quietly wrong."""
+
+REMEDY = (
+    "install qemu-system-x86 9.0 or newer: Debian 13 has it, on Debian 12 it comes from bookworm-backports "
+    "(apt install -t bookworm-backports qemu-system-x86)"
+)
+
+_VERSION = re.compile(r"QEMU emulator version (\d+)\.(\d+)(?:\.(\d+))?")
+_MACHINE = re.compile(r"^(pc-q35-(\d+)\.(\d+))\s", re.MULTILINE)
+_LIMIT = 20.0  # seconds for a program that only prints
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was found.
+
+    Attributes:
+        program: path of QEMU.
+        version: e.g. "10.0.2".
+        machine: its newest versioned q35 machine type, e.g. "pc-q35-10.0".
+    """
+
+    program: str
+    version: str
+    machine: str
+
+
+async def find_facts(program: str) -> Facts:
+    """Look at QEMU. Raises HostUnfit with the remedy if it is missing, too old or unusable."""
+    path = shutil.which(program)
+    if path is None:
+        raise HostUnfit(f"QEMU ({program}) is not installed; {REMEDY}")
+    version = parse_version(await _output(path, "--version"))
+    return Facts(path, version, newest_machine(await _output(path, "-machine", "help")))
+
+
+def parse_version(text: str) -> str:
+    """The version in the answer to `--version`. Raises HostUnfit if there is none, or it is too old."""
+    match = _VERSION.search(text)
+    if match is None:
+        raise HostUnfit(f"QEMU does not tell its version; {REMEDY}")
+    numbers = tuple(int(part or 0) for part in match.groups())
+    version = ".".join(map(str, numbers))
+    if numbers[:2] < OLDEST:
+        raise HostUnfit(f"QEMU {version} is too old: before 9.0 it loses memory pages while it saves; {REMEDY}")
+    return version
+
+
+def newest_machine(text: str) -> str:
+    """The newest versioned q35 type in the answer to `-machine help`; never the alias, which moves with QEMU."""
+    found = [(int(match[2]), int(match[3]), match[1]) for match in _MACHINE.finditer(text)]
+    if not found:
+        raise HostUnfit(f"this QEMU has no q35 machine; {REMEDY}")
+    return max(found)[2]
+
+
+async def _output(*argv: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    try:
+        async with asyncio.timeout(_LIMIT):
+            output, _ = await process.communicate()
+    except TimeoutError as error:
+        raise HostUnfit(f"QEMU ({argv[0]}) hangs when asked for {argv[-1]}; {REMEDY}") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise HostUnfit(f"QEMU ({argv[0]}) does not run: {output.decode(errors='replace').strip()}")
+    return output.decode(errors="replace")
