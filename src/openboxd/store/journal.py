@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from openboxd.errors import NotFound
 from openboxd.model import Operation
 from openboxd.store.rows import decode, encode
 from openboxd.store.schema import operations as table
@@ -21,10 +20,13 @@ def begin(connection: Connection, machine_id: str, kind: str, detail: str, start
 
 
 def step(connection: Connection, operation_id: int, name: str, detail: str) -> None:
-    """Record the step and merge the encoded `detail`. Raises NotFound."""
+    """Record the step and merge the encoded `detail`. Nothing happens once the operation has ended.
+
+    A late step tells recovery nothing that it needs, and must not turn a success into an error.
+    """
     known = connection.scalar(select(table.c.detail).where(table.c.id == operation_id))
     if known is None:
-        raise NotFound(f"operation {operation_id} has ended already; its step '{name}' was not recorded")
+        return
     merged = encode({**decode(known), **decode(detail)})
     connection.execute(update(table).where(table.c.id == operation_id).values(step=name, detail=merged))
 
