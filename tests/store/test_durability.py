@@ -16,7 +16,7 @@ import pytest
 
 from openboxd.errors import HostUnfit, Unavailable, WrongState
 from openboxd.model import CheckpointStatus, MachineStatus
-from openboxd.store import SqlStore, open_store
+from openboxd.store import SqlStore, engine, open_store
 from tests.contracts.store import a_machine, furnish
 
 REPOSITORY = Path(__file__).parents[2]
@@ -150,6 +150,25 @@ async def test_a_read_does_not_wait_for_a_writer(store: SqlStore, database: Path
         other.close()
 
 
+async def test_a_foreign_program_that_keeps_its_lock_is_a_sentence(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "BUSY_TIMEOUT_MS", 50)
+    store = open_store(database)
+    other = sqlite3.connect(database, isolation_level=None)
+    try:
+        machine = await furnish(store)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match="another program"):
+            await store.update_machine(machine.id, run_id="ab")
+        other.execute("ROLLBACK")
+        assert store.machine(machine.id) == machine
+        assert (await store.update_machine(machine.id, run_id="ab")).run_id == "ab"
+    finally:
+        other.close()
+        store.close()
+
+
 def test_a_second_daemon_on_the_same_home_is_refused(database: Path) -> None:
     first = open_store(database)
     with pytest.raises(HostUnfit, match=rf"process {os.getpid()}\b"):
@@ -232,6 +251,11 @@ async def test_a_full_disk_is_a_sentence_and_the_store_works_again_after_it(smal
         assert len(store.machines()) == len(kept) + 1
     finally:
         store.close()
+    with pytest.raises(OSError, match="No space left"):
+        ballast.write_bytes(bytes(2 << 20))
+    with pytest.raises(WrongState, match="nothing was changed"):
+        open_store(small_disk / "boxd.db")
+    ballast.unlink()
     again = open_store(small_disk / "boxd.db")
     assert len(again.machines()) == len(kept) + 1
     again.close()

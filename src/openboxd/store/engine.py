@@ -25,15 +25,6 @@ BUSY_TIMEOUT_MS = 5000
 WAL_KEPT_BYTES = 4 * 1024 * 1024
 """What a burst of writes may leave of the WAL file once it has been folded into the database."""
 
-_ALWAYS = (
-    f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}",  # first: switching the journal mode may wait, too
-    "PRAGMA journal_mode=WAL",
-    "PRAGMA synchronous=FULL",
-    "PRAGMA foreign_keys=ON",
-    "PRAGMA trusted_schema=OFF",
-    f"PRAGMA journal_size_limit={WAL_KEPT_BYTES}",
-)
-
 
 def take_lock(database: Path) -> int:
     """Claim the database for this process; the descriptor holds the claim until it is closed or we die.
@@ -90,7 +81,7 @@ def writing_engine(database: Path) -> Engine:
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, record: object) -> None:
         connection.isolation_level = None  # no implicit BEGIN: the module would leave DDL outside
-        for pragma in _ALWAYS:
+        for pragma in _pragmas():
             connection.execute(pragma)
 
     @event.listens_for(engine, "begin")
@@ -112,10 +103,21 @@ def reading_engine(database: Path) -> Engine:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, record: object) -> None:
-        for pragma in (*_ALWAYS, "PRAGMA query_only=ON"):
+        for pragma in (*_pragmas(), "PRAGMA query_only=ON"):
             connection.execute(pragma)
 
     return engine
+
+
+def _pragmas() -> tuple[str, ...]:
+    return (
+        f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}",  # first: switching the journal mode may wait, too
+        "PRAGMA journal_mode=WAL",
+        "PRAGMA synchronous=FULL",
+        "PRAGMA foreign_keys=ON",
+        "PRAGMA trusted_schema=OFF",
+        f"PRAGMA journal_size_limit={WAL_KEPT_BYTES}",
+    )
 
 
 @contextmanager

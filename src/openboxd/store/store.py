@@ -40,17 +40,17 @@ class SqlStore:
 
     def __init__(self, path: Path) -> None:
         self._lock = engine.take_lock(path)
+        writing = engine.writing_engine(path)
         try:
-            with translated():
-                engine.make_private_file(path)
-                writing = engine.writing_engine(path)
-                with writing.begin() as connection:
-                    bring_up(connection)
-            self._writer = Writer(writing)
-            self._reading = engine.reading_engine(path)
+            engine.make_private_file(path)
+            with translated(), writing.begin() as connection:
+                bring_up(connection)
         except BaseException:
+            writing.dispose()
             os.close(self._lock)
             raise
+        self._writer = Writer(writing)
+        self._reading = engine.reading_engine(path)
         self._closed = False
 
     def close(self) -> None:
