@@ -1,4 +1,4 @@
-"""How fast the splitter is: `python tests/qemu/bench_splitter.py DIRECTORY [MiB]`, the directory on the pool's filesystem.
+"""How fast the splitter is: `python -m tests.qemu.bench_splitter DIRECTORY [MiB]`, the directory on a pool.
 
 A figure to look at, not a test: it depends on the host. The stream is made in memory and read without a pipe.
 """
@@ -13,10 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from streams import Record, StreamMaker, source_of
-
 from openboxd.qemu.memory_image import MemoryImage
 from openboxd.qemu.stream import BLOCK, PAGE, Splitter
+from tests.qemu.streams import Record, StreamMaker, source_of
 
 
 def stream(pages: int, order: list[int], zero_every: int, salt: int = 0) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ class QemuHypervisor:
 
     def _run_of(self, argv: Sequence[str]) -> str | None:
         """The run of this home whose QEMU has these arguments."""
-        for word, value in zip(argv, argv[1:], strict=False):
+        for word, value in pairwise(argv):
             path = Path(value)
             if word == "-pidfile" and path.parent.parent == self._run_dir and is_run_id(path.parent.name):
                 return path.parent.name
@@ -193,8 +194,11 @@ async def _until_loaded(launch: Launch, monitor: Monitor, changes: Any) -> None:
                 break
     finally:
         ending.cancel()
-    while (now := await monitor.ask("query-status"))["status"] == "inmigrate":
-        await asyncio.sleep(0.0005)  # the very last step of QEMU, after its event
+    while True:
+        now = await monitor.ask("query-status")
+        if now["status"] != "inmigrate":  # the very last step of QEMU comes after its event
+            break
+        await asyncio.sleep(0.0005)
     if now["running"]:
         await monitor.ask("stop")
 

@@ -41,7 +41,7 @@ class Monitor:
 
     def __init__(self, client: QMPClient) -> None:
         self._client = client
-        client.remove_listener(client.events)  # it would keep every event for ever
+        client.events.event_filter = lambda event: False  # else it keeps every event for ever
         self._shutdowns: EventListener = EventListener(names=("SHUTDOWN",))
         client.register_listener(self._shutdowns)
 

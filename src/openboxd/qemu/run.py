@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from collections.abc import Sequence
 
@@ -146,8 +145,3 @@ def _core_name(number: int) -> str:
         return f" ({signal.Signals(number).name})"
     except ValueError:
         return ""
-
-
-def state_directory_exists(directory: RunDir) -> bool:
-    """Whether the run's directory is there."""
-    return os.path.isdir(directory.path)

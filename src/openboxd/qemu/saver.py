@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import errno
 import json
 import os
 import signal
@@ -69,9 +68,7 @@ async def _main(run: RunDir, order: Order, after_pause: AfterPause | None) -> in
     except (TakeFailed, StreamError, IncompleteImage, QmpError) as error:
         return _fail("failed", str(error))
     except OSError as error:
-        return _fail(
-            "full" if is_full(error) else "failed", error.strerror or errno.errorcode.get(error.errno, "I/O")
-        )
+        return _fail("full" if is_full(error) else "failed", error.strerror or str(error))
     _say({"report": report})
     return 0
 

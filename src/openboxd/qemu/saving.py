@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from openboxd.errors import BoxdError, MachineLost, OperationFailed, OutcomeUnknown, WrongState
@@ -139,10 +140,7 @@ def savers_of(run: RunDir) -> list[pidfd.Found]:
 
 
 def _option(argv: Sequence[str], name: str) -> str | None:
-    for word, value in zip(argv, argv[1:], strict=False):
-        if word == name:
-            return value
-    return None
+    return next((value for word, value in pairwise(argv) if word == name), None)
 
 
 async def uncancelled(action: Coroutine[Any, Any, None]) -> None:
