@@ -18,7 +18,7 @@ FICLONE = 0x40049409  # _IOW(0x94, 9, int), linux/fs.h
 CANNOT_SHARE = frozenset({errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS})
 """What FICLONE answers on a filesystem without reflinks, or between two filesystems."""
 
-_PIECE = 64 * 1024 * 1024  # one call of copy_file_range; small enough to stay interruptible
+_PIECE = 64 * 1024 * 1024  # bytes of one sendfile; small enough to stay interruptible
 
 
 def clone_descriptor(source: int, target: int) -> None:
@@ -84,8 +84,10 @@ def _copy_sparse(source: int, target: int) -> None:
 
 
 def _copy_range(source: int, target: int, start: int, end: int) -> None:
+    """By sendfile: unlike copy_file_range it works between all filesystems."""
+    os.lseek(target, start, os.SEEK_SET)
     while start < end:
-        done = os.copy_file_range(source, target, min(_PIECE, end - start), start, start)
+        done = os.sendfile(target, source, start, min(_PIECE, end - start))
         if not done:  # the source became shorter meanwhile
             return
         start += done

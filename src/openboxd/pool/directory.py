@@ -90,7 +90,10 @@ class DirectoryPool:
         files.sync_directory(staging.parent)
 
     def discard(self, path: Path) -> None:
-        """Remove a file or tree: gone under its name at once, its bytes follow. Harmless if it does not exist."""
+        """Remove a file or tree: gone under its name at once, its bytes follow. Harmless if it does not exist.
+
+        Files are unlinked, never truncated: a machine may still run from a removed checkpoint's memory.
+        """
         self._own(path)
         trash = self._staging / f"trash-{secrets.token_hex(6)}"
         try:
@@ -125,7 +128,8 @@ class DirectoryPool:
     def _full(self, source: Path) -> WrongState:
         free, needed = self.space().free_bytes // MIB, source.stat().st_blocks * 512 // MIB
         return WrongState(
-            f"the pool is full: {free} MiB are free and up to {needed} MiB are needed; remove a checkpoint or add space"
+            f"the pool is full: {free} MiB are free and up to {needed} MiB are needed; "
+            "remove a checkpoint or add space"
         )
 
     def _own(self, path: Path) -> None:
