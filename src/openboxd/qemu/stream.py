@@ -109,7 +109,8 @@ class Splitter:
         self._kept = kept
         self._ram_bytes = ram_bytes
         self._ram_section = b""
-        self._ram_sized = self._ram_ended = False
+        self._ram_ended = False
+        self._sizes: dict[bytes, int] = {}  # of the RAM blocks, in bytes
         self._block = b""
 
     def run(self) -> None:
@@ -184,32 +185,29 @@ class Splitter:
                 return
             if flags == _MEM_SIZE:
                 self._kept.write(head)
-                self._sizes(address)
+                self._list_blocks(address)
             elif flags & ~_CONTINUE in (_ZERO, _NORMAL):
                 self._page(flags, address)
             else:
                 raise StreamError(f"the migration stream has a RAM record with unknown flags {flags:#x}")
 
-    def _sizes(self, left: int) -> None:
+    def _list_blocks(self, left: int) -> None:
         """The list of RAM blocks and their sizes. `left` is rounded down to pages, the sizes are whole pages."""
         while left > 0:
             name = self._keep(self._keep(1)[0])
             size = int.from_bytes(self._keep(8), "big")
             if not size or size > left:
                 raise StreamError(f"the sizes of the RAM blocks do not add up at {name!r}")
-            if name == BLOCK:
-                if size != self._ram_bytes:
-                    raise StreamError(f"the guest's RAM has {size} bytes instead of {self._ram_bytes}")
-                self._ram_sized = True
+            self._sizes[name] = size
             left -= size
-        if not self._ram_sized:
-            raise StreamError("the migration stream has no RAM block of the guest's memory")
+        if self._sizes.get(BLOCK) != self._ram_bytes:
+            raise StreamError(f"the guest's RAM is not of {self._ram_bytes} bytes in the migration stream")
 
     def _page(self, flags: int, address: int) -> None:
         if not flags & _CONTINUE:
             self._block = self._input.take(self._input.take(1)[0])
-        if not self._block or not self._ram_sized:
-            raise StreamError("the migration stream has a page of no RAM block")
+        if address >= self._sizes.get(self._block, 0):
+            raise StreamError("the migration stream has a page that lies in no RAM block")
         body = 1 if flags & _ZERO else PAGE
         if self._block != BLOCK:
             # Firmware and the like stay in the stream. The record that named the block may have gone to the
@@ -248,7 +246,7 @@ class Splitter:
 
     def _hand_on(self, flags: int, addresses: Index, content: Pages) -> None:
         if int(addresses.max()) >= self._ram_bytes or int(addresses.min()) < 0:
-            raise StreamError("the migration stream has a page beyond the end of RAM")
+            raise StreamError("the migration stream has a page that lies in no RAM block")
         if flags & _ZERO:
             self._sink.zero(addresses // PAGE)
         else:
