@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -45,6 +46,9 @@ POINTS = (
     "leftovers",
 )
 """Names for `fault` and `FakeHost.hold`."""
+
+MEMORY_LIMIT = 16 << 20
+"""Bytes at the start of memory.img that the guest's memory may take; the rest is a hole."""
 
 Fault = Callable[[str], None]
 
@@ -156,7 +160,8 @@ class FakeRun:
             raise OutcomeUnknown(f"QEMU of machine '{self.process.spec.name}' does not answer; ask for its status")
 
     async def state(self) -> RunState:
-        await self._ask("state")
+        if self.process.end is None:
+            await self._ask("state")
         return self.process.state
 
     async def resume(self) -> None:
@@ -172,7 +177,8 @@ class FakeRun:
 
     async def powerdown(self) -> None:
         await self._ask("powerdown")
-        if self.process.end is None and not self.process.ignores_power_button:
+        self._must_live()
+        if not self.process.ignores_power_button:
             asyncio.get_running_loop().call_soon(self.process.exit, True, "the guest shut down")
 
     async def kill(self) -> None:
@@ -220,7 +226,7 @@ class FakeRun:
         known = _memory_of(job.parent) if job.parent else {}
         report(Progress("save", "memory", 0.0))
         await at("save memory")
-        self.process.guest.disk.sync()
+        await asyncio.to_thread(self.process.guest.disk.sync)
         memory, pause_us = await self._stopped(job)
         await at("save sync")
         self._must_live()
@@ -230,7 +236,7 @@ class FakeRun:
             pause_us=pause_us,
             seen_bytes=len(json.dumps(memory)),
             written_bytes=len(json.dumps(changed)),
-            duration_ms=round(1000 * (time.monotonic() - begun)),
+            duration_ms=math.ceil(1000 * (time.monotonic() - begun)),
         )
 
     async def _stopped(self, job: SaveJob) -> tuple[dict[str, Any], int]:
@@ -243,7 +249,7 @@ class FakeRun:
             process.set_state(RunState.PAUSED)
             paused = time.monotonic()
             memory = process.guest.captured_memory()
-            _write(job.staging / "memory.img", memory)
+            _write(job.staging / "memory.img", memory, process.plan["size"]["memory_bytes"])
             _write(job.staging / "devices.state", process.plan)
             await at("save disk")
             self._must_live()
@@ -253,7 +259,7 @@ class FakeRun:
             # A dead daemon resumes nothing: its guest is left as it is, for adoption to find.
             if not self._hypervisor.switch.dead:
                 process.set_state(before)
-        return memory, round(1_000_000 * (time.monotonic() - paused))
+        return memory, math.ceil(1_000_000 * (time.monotonic() - paused))
 
 
 def _plan(spec: RunSpec) -> dict[str, Any]:
@@ -261,7 +267,8 @@ def _plan(spec: RunSpec) -> dict[str, Any]:
 
 
 def _memory_of(capture: Path) -> dict[str, Any]:
-    memory: dict[str, Any] = json.loads((capture / "memory.img").read_text())
+    with (capture / "memory.img").open("rb") as image:
+        memory: dict[str, Any] = json.loads(image.read(MEMORY_LIMIT).rstrip(b"\0"))
     return memory
 
 
@@ -280,11 +287,12 @@ def _guest_of(spec: RunSpec, capture: Path) -> FakeGuest:
         raise OperationFailed(f"the guest of machine '{spec.name}' crashed when it went on: {error}") from error
 
 
-def _write(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content))
-    path.chmod(0o600)
-    descriptor = os.open(path, os.O_RDONLY)
+def _write(path: Path, content: object, size: int | None = None) -> None:
+    """Write and sync a file; with a size it ends in a hole, as RAM does."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
+        written = os.write(descriptor, json.dumps(content).encode())
+        os.ftruncate(descriptor, size or written)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

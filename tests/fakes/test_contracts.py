@@ -1,0 +1,92 @@
+"""The fakes keep the contracts that the real drivers keep."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from openboxd.host.reflink import copy_file
+from openboxd.model import MIB, Size
+from openboxd.worker.ports import Plan, Run, RunSpec
+from tests.contracts.hypervisor import HypervisorContract
+from tests.fakes.agent import FakeAgent, FakeAgentConnector
+from tests.fakes.host import FakeHost
+from tests.fakes.hypervisor import FakeHypervisor
+
+
+@pytest.fixture
+def host() -> Iterator[FakeHost]:
+    made = FakeHost()
+    yield made
+    made.close()
+
+
+class TestFakeHypervisor(HypervisorContract):
+    @pytest.fixture
+    def hypervisor(self, host: FakeHost) -> FakeHypervisor:
+        return FakeHypervisor(host)
+
+    @pytest.fixture
+    def again(self, host: FakeHost) -> Callable[[], FakeHypervisor]:
+        return lambda: FakeHypervisor(host)
+
+    @pytest.fixture
+    def stagings(self) -> list[Path]:
+        return []
+
+    @pytest.fixture
+    def new_staging(self, tmp_path: Path, stagings: list[Path]) -> Callable[[], Path]:
+        def make() -> Path:
+            stagings.append(tmp_path / f"staging-{len(stagings)}")
+            stagings[-1].mkdir()
+            return stagings[-1]
+
+        return make
+
+    @pytest.fixture
+    def new_spec(self, tmp_path: Path, stagings: list[Path]) -> Callable[..., RunSpec]:
+        for name in ("vmlinuz", "initrd"):
+            (tmp_path / name).touch()
+
+        def make(plan: Plan | None = None) -> RunSpec:
+            run_id = secrets.token_hex(6)
+            disk = tmp_path / f"{run_id}.raw"
+            if plan is None:
+                disk.write_bytes(bytes(1 * MIB))
+            else:  # a fake guest notices a disk of another instant than its memory
+                copy_file(stagings[0] / "disk.raw", disk)
+            return RunSpec(
+                run_id=run_id,
+                machine_id="m-1",
+                name="web",
+                size=Size(2, 256 * MIB),
+                disk=disk,
+                kernel=tmp_path / "vmlinuz",
+                initrd=tmp_path / "initrd",
+                cmdline="",
+                console=tmp_path / "console.log",
+                address="10.77.0.9",
+                mac="52:54:00:12:34:56",
+                plan=plan,
+            )
+
+        return make
+
+    @pytest.fixture
+    def connect(self, host: FakeHost) -> Callable[[Path], Awaitable[FakeAgent]]:
+        connector = FakeAgentConnector(host)
+        return lambda socket: connector.connect(socket, "web")
+
+    @pytest.fixture
+    def crash(self, host: FakeHost) -> Callable[[Run], None]:
+        return lambda run: host.processes[run.run_id].crash()
+
+    @pytest.fixture
+    def power_off(self, host: FakeHost) -> Callable[[Run], Awaitable[None]]:
+        async def power_off(run: Run) -> None:
+            host.processes[run.run_id].power_off()
+
+        return power_off
