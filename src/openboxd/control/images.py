@@ -10,6 +10,7 @@ from openboxd.control.ports import ControlStore, ImageBuilder
 from openboxd.errors import BoxdError, HostUnfit, NotFound, OperationFailed, WrongState
 from openboxd.model import Image, Progress
 from openboxd.worker.ports import Pool
+from openboxd.worker.staging import Staging
 from openboxd.worker.steps import Fault, Steps
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class Images:
 
     def listed(self) -> Sequence[Image]:
         """All images, oldest first."""
-        return self._store.images()
+        return list(self._store.images())
 
     def for_machine(self, name: str) -> Image:
         """The image a new machine boots. Raises NotFound, or HostUnfit if it was never built."""
@@ -106,8 +107,7 @@ class Images:
         steps, final = Steps("build", fault=self._fault), self._pool.image_dir(digest)
         try:
             await asyncio.to_thread(self._pool.discard, final)  # whole, but never recorded: made by a killed daemon
-            staging = await steps.run("stage", lambda: asyncio.to_thread(self._pool.stage, "image"))
-            steps.undo("drop staging", lambda: asyncio.to_thread(self._pool.discard, staging))
+            staging = await Staging(self._pool, "image").make(steps)
             image = await steps.run("build", lambda: self._builder.build(name, staging, build.tell))
             steps.undo("drop the image", lambda: asyncio.to_thread(self._pool.discard, final))
             await steps.run("publish", lambda: asyncio.to_thread(self._pool.publish, staging, final))

@@ -25,13 +25,13 @@ async def start(worker: MachineWorker, job: Job) -> None:
 
 async def stop(worker: MachineWorker, job: Job) -> None:
     """Shut the guest down, killing its run after the limit; stopped when this returns."""
-    journal = await worker.drivers.store.begin_operation(worker.id, "stop", {})
     job.record()
-    steps = worker.steps("stop", journal)
-    await steps.run("shut down", lambda: _shut_down(worker))
-    await steps.run("end", lambda: end_present_run(worker, "the machine was stopped"))
-    await worker.move(MachineStatus.STOPPED, run_id="")
-    await worker.drivers.store.end_operation(journal)
+    steps = worker.steps("stop")
+    try:
+        await _end_cleanly(worker, steps, "the machine was stopped")
+    finally:
+        if worker.run is None:
+            await to_the_end(worker.move(MachineStatus.STOPPED, run_id=""))
 
 
 async def reboot(worker: MachineWorker, job: Job) -> None:
@@ -64,7 +64,7 @@ async def _boot(worker: MachineWorker, job: Job, operation: str) -> None:
     try:
         await worker.move(MachineStatus.STARTING)
         job.record()
-        await _end_cleanly(worker, steps)
+        await _end_cleanly(worker, steps, "the machine was rebooted")
         await _launch(worker, steps, starting, run_id)
         steps.commit()
         await _answer(worker, steps, starting, begun)
@@ -78,10 +78,10 @@ async def _boot(worker: MachineWorker, job: Job, operation: str) -> None:
         await to_the_end(store.end_operation(journal))
 
 
-async def _end_cleanly(worker: MachineWorker, steps: Steps) -> None:
+async def _end_cleanly(worker: MachineWorker, steps: Steps, reason: str) -> None:
     if worker.run is not None:
         await steps.run("shut down", lambda: _shut_down(worker))
-        await steps.run("end", lambda: end_present_run(worker, "the machine was rebooted"))
+        await steps.run("end", lambda: end_present_run(worker, reason))
 
 
 async def _launch(worker: MachineWorker, steps: Steps, starting: Starting, run_id: str) -> None:

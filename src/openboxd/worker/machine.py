@@ -87,6 +87,7 @@ class MachineWorker:
         self._job: Job | None = None
         self._end: RunEnd | None = None
         self._watch: asyncio.Task[None] | None = None
+        self._settling: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         self._watchers: set[asyncio.Queue[Progress]] = set()
 
@@ -142,7 +143,10 @@ class MachineWorker:
         error: BoxdError | None = None
         try:
             async with self._turn:
-                await self._operations[type(job.order)](self, job)
+                try:
+                    await self._operations[type(job.order)](self, job)
+                finally:
+                    await self._record_end()
         except BoxdError as failure:
             error = failure
         except asyncio.CancelledError:
@@ -159,7 +163,6 @@ class MachineWorker:
             job.finish(error)
             if error is not None:
                 log.warning("machine %s: %s: %s", self.id, job.order, error)
-        await self._settle()
 
     async def idle(self) -> None:
         """Wait until no operation runs."""
@@ -188,28 +191,28 @@ class MachineWorker:
 
     async def _watch_run(self, run: Run) -> None:
         end = await run.ended()
-        if self.run is not run:
-            return
-        self._end = end
-        if self.current is None:
-            await asyncio.shield(asyncio.create_task(self._settle()))
+        if self.run is run:
+            self._end = end
+            self._settling = asyncio.create_task(self._settle(), name=f"{self.id}: run {run.run_id} ended")
 
     async def _settle(self) -> None:
-        """Record the end of a run that nobody ordered. Does nothing while an operation runs: it settles itself."""
-        if self._end is None or self.current is not None:
-            return
+        """Record the end of a run that nobody ordered, once no operation is under way."""
         async with self._turn:
-            run, agent, end = self.run, self.agent, self._end
-            if run is None or end is None:
-                return
-            self.run, self.agent, self._end = None, None, None
-            log.info("machine %s: its run ended: %s", self.id, end.text)
-            if agent is not None:
-                await agent.close(f"the machine stopped: {end.text}")
-            await run.kill()
-            if self.machine.status in (MachineStatus.RUNNING, MachineStatus.STARTING):
-                status = MachineStatus.STOPPED if end.clean else MachineStatus.FAILED
-                await self.move(status, reason="" if end.clean else end.text, run_id="")
+            await self._record_end()
+
+    async def _record_end(self) -> None:
+        """Show what became of a run that has ended by itself. Does nothing while the run lives."""
+        run, agent, end = self.run, self.agent, self._end
+        if run is None or end is None:
+            return
+        self.run, self.agent, self._end = None, None, None
+        log.info("machine %s: its run ended: %s", self.id, end.text)
+        if agent is not None:
+            await agent.close(f"the machine stopped: {end.text}")
+        await run.kill()
+        if self.machine.status in (MachineStatus.RUNNING, MachineStatus.STARTING):
+            status = MachineStatus.STOPPED if end.clean else MachineStatus.FAILED
+            await self.move(status, reason="" if end.clean else end.text, run_id="")
 
     async def reachable_agent(self) -> Agent:
         """The agent of the running machine; waits for a restore under way to end.

@@ -13,6 +13,7 @@ from openboxd.model import Checkpoint, CheckpointStatus, MachineStatus
 from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.orders import Remove
 from openboxd.worker.runs import end_present_run
+from openboxd.worker.steps import to_the_end
 
 
 async def remove(worker: MachineWorker, job: Job) -> None:
@@ -23,7 +24,20 @@ async def remove(worker: MachineWorker, job: Job) -> None:
         raise checkpoint_not_found(job.order.name, worker.machine.name)
     await worker.drivers.store.update_checkpoint(checkpoint.id, status=CheckpointStatus.REMOVING)
     job.record()
-    await drop_checkpoint(worker, checkpoint)
+    try:
+        await drop_checkpoint(worker, checkpoint)
+    except BaseException:
+        await to_the_end(_show_again_or_forget(worker, checkpoint))
+        raise
+
+
+async def _show_again_or_forget(worker: MachineWorker, checkpoint: Checkpoint) -> None:
+    """After a removal that failed: a checkpoint is there exactly if its directory is, which is whole or gone."""
+    store = worker.drivers.store
+    if worker.drivers.pool.checkpoint_dir(worker.id, checkpoint.id).exists():
+        await store.update_checkpoint(checkpoint.id, status=checkpoint.status)
+    elif any(c.id == checkpoint.id for c in store.removing_checkpoints()):
+        await store.delete_checkpoint(checkpoint.id)
 
 
 async def drop_checkpoint(worker: MachineWorker, checkpoint: Checkpoint) -> None:

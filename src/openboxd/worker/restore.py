@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from openboxd.errors import BoxdError, MachineLost, OperationFailed, checkpoint_not_found
+from openboxd.errors import BoxdError, Interrupted, MachineLost, OperationFailed, Unavailable, checkpoint_not_found
 from openboxd.host.files import sync_directory
 from openboxd.model import Checkpoint, Machine, MachineStatus, Progress, Size
 from openboxd.worker import manifest
@@ -106,39 +106,51 @@ async def _go_over(
     journal: int,
     begun: float,
 ) -> None:
-    """The swap and what follows. If it fails the machine is `failed`, its checkpoints are intact."""
+    """The swap and what follows it."""
+    size = Size(**described["size"])
     assert starting.run is not None and starting.agent is not None
     try:
-        await steps.run(SWAP, lambda: _swap(worker, starting, checkpoint, Size(**described["size"])))
-        steps.commit()
-        await steps.run("resume", starting.run.resume)
-    except Exception as error:
-        log.exception("machine %s: the swap broke off", worker.id)
-        raise await _give_up(worker, steps, starting, checkpoint, error) from error
+        try:
+            await steps.run(SWAP, lambda: _swap(worker, starting, checkpoint, size))
+            steps.commit()
+            await steps.run("resume", starting.run.resume)
+        except Exception as error:
+            await _settle_swap(worker, steps, starting, checkpoint, size, error)
+        worker.attach(starting.run, starting.agent)
+        await _wait_for_answer(worker, steps, checkpoint, begun)
     finally:
         await worker.drivers.store.end_operation(journal)
-    worker.attach(starting.run, starting.agent)
-    await _wait_for_answer(worker, steps, checkpoint, begun)
 
 
-async def _give_up(
-    worker: MachineWorker, steps: Steps, starting: Starting, checkpoint: Checkpoint, error: Exception
-) -> BoxdError:
-    """Settle a swap that failed; the error to raise. Not yet crossed: the old run goes on, as if nothing had been."""
+async def _settle_swap(
+    worker: MachineWorker, steps: Steps, starting: Starting, checkpoint: Checkpoint, size: Size, error: Exception
+) -> None:
+    """After a failure around the swap: back if the old run was not touched, else once more forward.
+
+    Raises:
+        OperationFailed: the machine runs as it was.
+        MachineLost: forward failed a second time; its checkpoints are intact.
+    """
     name = worker.machine.name
     if not starting.crossed:
         await steps.unwind()
-        return OperationFailed(f"machine '{name}' was not restored and is as it was: {error}")
-    await starting.end()
-    await worker.move(MachineStatus.FAILED, reason=f"a restore broke off: {error}", run_id="")
-    return MachineLost(
-        f"machine '{name}' failed while it went over to checkpoint '{checkpoint.name}' ({error}); "
-        "its checkpoints are intact, restore one again"
-    )
+        raise OperationFailed(f"machine '{name}' was not restored and is as it was: {error}") from error
+    log.warning("machine %s: the swap failed (%s) and is tried once more", worker.id, error)
+    assert starting.run is not None
+    try:
+        await _swap(worker, starting, checkpoint, size)
+        await starting.run.resume()
+    except Exception as again:
+        await starting.end()
+        await worker.move(MachineStatus.FAILED, reason=f"a restore broke off: {again}", run_id="")
+        raise MachineLost(
+            f"machine '{name}' failed while it went over to checkpoint '{checkpoint.name}' ({again}); "
+            "its checkpoints are intact, restore one again"
+        ) from again
 
 
 async def _swap(worker: MachineWorker, starting: Starting, checkpoint: Checkpoint, size: Size) -> None:
-    """End the old run, give the new one's disk its name, and record it."""
+    """End the old run, give the new one's disk its name, and record it. May be carried out twice."""
     assert starting.run is not None
     starting.crossed = True
     await end_present_run(worker, f"the machine was restored to checkpoint '{checkpoint.name}'")
@@ -147,7 +159,8 @@ async def _swap(worker: MachineWorker, starting: Starting, checkpoint: Checkpoin
 
 
 def _rename_durably(source: Path, target: Path) -> None:
-    source.replace(target)
+    if source.exists():
+        source.replace(target)
     sync_directory(target.parent)
 
 
@@ -157,20 +170,17 @@ async def _wait_for_answer(worker: MachineWorker, steps: Steps, checkpoint: Chec
     An agent that was dead in the capture is dead in the restored machine as well: that machine is shown running.
     """
     assert worker.agent is not None
-    limit, agent, silent = worker.drivers.settings.restore_timeout, worker.agent, False
-    guest_runs = time.monotonic() - begun
+    limit, agent = worker.drivers.settings.restore_timeout, worker.agent
+    runs = round(1000 * (time.monotonic() - begun))
     try:
         await steps.run("answer", lambda: agent.wait_ready(limit))
-    except BoxdError:
-        silent = True
-    took = round(1000 * (time.monotonic() - begun))
-    await worker.move(MachineStatus.RUNNING, boot_time_ms=took)
-    log.info(
-        "machine %s: restored, guest runs after %.0f ms, answers after %d ms", worker.id, 1000 * guest_runs, took
-    )
-    if silent:
+    except (Unavailable, Interrupted) as error:
         raise OperationFailed(
             f"machine '{worker.machine.name}' runs again from checkpoint '{checkpoint.name}', "
             f"but its agent has not answered within {limit:.0f} s"
-        )
+        ) from error
+    finally:
+        took = round(1000 * (time.monotonic() - begun))
+        await worker.move(MachineStatus.RUNNING, boot_time_ms=took)
+    log.info("machine %s: restored, runs after %d ms, answers after %d ms", worker.id, runs, took)
     worker.report(Progress("restore", "ready", 1.0, f"answered after {took} ms"))

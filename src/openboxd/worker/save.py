@@ -20,6 +20,7 @@ from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.orders import Save
 from openboxd.worker.ports import SaveJob
 from openboxd.worker.runs import disk_of
+from openboxd.worker.staging import Staging
 from openboxd.worker.steps import to_the_end
 
 log = logging.getLogger(__name__)
@@ -70,8 +71,7 @@ async def _capture(worker: MachineWorker, checkpoint: Checkpoint, begun: float) 
     steps = worker.steps("save", journal)
     final = drivers.pool.checkpoint_dir(worker.id, checkpoint.id)
     try:
-        staging = await steps.run("stage", lambda: asyncio.to_thread(drivers.pool.stage, checkpoint.id))
-        steps.undo("drop the staging directory", lambda: asyncio.to_thread(drivers.pool.discard, staging))
+        staging = await Staging(drivers.pool, checkpoint.id).make(steps)
         report = await steps.run("capture", lambda: _take(worker, checkpoint, staging))
         await steps.run("describe", lambda: _describe(worker, checkpoint, report, staging))
         steps.undo("drop the capture", lambda: asyncio.to_thread(drivers.pool.discard, final))

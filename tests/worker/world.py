@@ -1,0 +1,173 @@
+"""A whole service over fakes: the real control, workers, store and pool; a fake host, guests and agents.
+
+`World` outlives its daemons: `start()` makes one, `kill()` ends it as SIGKILL would, and the next `start()` recovers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from openboxd.api.ports import NewMachine
+from openboxd.control.control import Control
+from openboxd.model import MIB, Caller, CheckpointStatus, ExecRequest, Finding, Image, Machine, MachineStatus, User
+from openboxd.pool import DirectoryPool
+from openboxd.settings import Settings
+from openboxd.store import SqlStore, open_store
+from openboxd.worker.drivers import Drivers
+from openboxd.worker.ports import Report
+from openboxd.worker.steps import Fault, no_fault
+from tests.fakes.agent import FakeAgentConnector
+from tests.fakes.host import FakeHost
+from tests.fakes.hypervisor import FakeHypervisor
+from tests.fakes.killing import Switch, mortal
+
+OWNER = Caller("u_owner", "key_owner")
+LIMIT = 10.0
+
+
+class FakeBuilder:
+    """Builds an image of three small files."""
+
+    def __init__(self) -> None:
+        self.builds = 0
+
+    def names(self) -> Sequence[str]:
+        return ["debian-13"]
+
+    def digest(self, name: str) -> str:
+        return "d1"
+
+    async def build(self, name: str, staging: Path, report: Report) -> Image:
+        self.builds += 1
+        for file in ("disk.raw", "vmlinuz", "initrd"):
+            (staging / file).write_bytes(b"pristine")
+        return Image(digest="d1", name=name, created_at=1, disk_bytes=8)
+
+
+class World:
+    """See the module."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.host = FakeHost()
+        self.builder = FakeBuilder()
+        self.fault: Fault = no_fault
+        self.steps: list[str] = []
+        self.switch = Switch()
+        self._store: SqlStore | None = None
+
+    async def start(self) -> Control:
+        """A daemon on this home; settles first what an earlier one left."""
+        settings = Settings(
+            home=self.home, run_root=self.home / "run", stop_timeout=0.2, boot_timeout=1.0, restore_timeout=1.0
+        )
+        self.switch = Switch()
+        store = self._store = open_store(settings.database)
+        if not store.users():
+            await store.add_user(User(OWNER.user_id, "ada"))
+        self.pool = DirectoryPool(self.home / "pool", "copy", "it is a test's")
+        self.hypervisor = FakeHypervisor(self.host, switch=self.switch)
+        drivers = Drivers(
+            settings=settings,
+            store=mortal(store, self.switch),
+            pool=mortal(self.pool, self.switch),
+            hypervisor=self.hypervisor,
+            connector=FakeAgentConnector(self.host, switch=self.switch),
+            cmdline=lambda name, machine_id: f"systemd.hostname={name}",
+            fault=self._at,
+        )
+
+        async def examine() -> Sequence[Finding]:
+            return []
+
+        self.control = Control(drivers, mortal(store, self.switch), self.builder, examine)
+        await self.control.team.recover()
+        return self.control
+
+    def _at(self, point: str) -> None:
+        self.switch.check()
+        self.steps.append(point)
+        self.fault(point)
+
+    @property
+    def store(self) -> SqlStore:
+        assert self._store is not None
+        return self._store
+
+    def drop(self) -> None:
+        """Forget a daemon that is dead (see Switch); its store's file is free again."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    async def stop(self) -> None:
+        """End the daemon in an orderly way."""
+        await self.control.close(LIMIT)
+        self.drop()
+
+    async def close(self) -> None:
+        """The test is over."""
+        if self._store is not None and not self.switch.dead:
+            await self.stop()
+        self.drop()
+        self.host.close()
+        await asyncio.sleep(0)
+
+    # -- what tests say
+
+    async def image(self) -> None:
+        async for _ in self.control.build_image(OWNER, ""):
+            pass
+
+    async def machine(self, name: str = "web") -> Machine:
+        """A running machine with one vCPU and 512 MiB."""
+        await self.image()
+        await self.control.create_machine(OWNER, NewMachine(name=name, vcpu=1, memory_bytes=512 * MIB))
+        return await self.settled(name)
+
+    async def settled(self, name: str = "web") -> Machine:
+        """The machine once nothing is under way."""
+        async with asyncio.timeout(LIMIT):
+            await self.control.team.worker(self.control.machine(OWNER, name).id).idle()
+        return self.control.machine(OWNER, name)
+
+    async def seen(self, status: MachineStatus, name: str = "web") -> None:
+        """Wait until the machine is shown in a status that nobody ordered."""
+        for _ in range(1000):
+            if self.control.machine(OWNER, name).status is status:
+                return
+            await asyncio.sleep(0.005)
+        raise TimeoutError(f"machine {name} never became {status}")
+
+    async def sh(self, command: str, name: str = "web") -> str:
+        """Run a command in the fake guest; its output."""
+        async with asyncio.timeout(LIMIT):
+            session = await self.control.exec(OWNER, name, ExecRequest(command))
+            await session.write_eof()
+            return b"".join([piece.data async for piece in session.output()]).decode()
+
+    async def save(self, checkpoint: str, name: str = "web") -> None:
+        """Save and wait until it is ready."""
+        await self.control.save_checkpoint(OWNER, name, checkpoint)
+        async with asyncio.timeout(LIMIT):
+            view = await self.control.checkpoint_done(OWNER, name, checkpoint)
+        assert view.checkpoint.status is CheckpointStatus.READY, view.checkpoint.failure_reason
+
+    def leftovers(self) -> list[str]:
+        """What must not be there when nothing is under way."""
+        found = [f"staging: {path.name}" for path in (self.pool.root / "staging").iterdir()]
+        found += [f"file: {path.name}" for path in (self.pool.root / "machines").glob("*/disk.next")]
+        found += [f"journal: {operation.kind}" for operation in self.store.open_operations()]
+        for machine in self.store.machines():
+            owned = {c.id for c in self.store.checkpoints(machine.id) if c.status is CheckpointStatus.READY}
+            on_disk = {path.name for path in (self.pool.machine_dir(machine.id) / "checkpoints").iterdir()}
+            found += [f"checkpoint: {name}" for name in owned ^ on_disk]
+            runs = [process for process in self.host.alive() if process.spec.machine_id == machine.id]
+            expected = 1 if machine.status is MachineStatus.RUNNING else 0
+            if len(runs) != expected:
+                found.append(f"runs of {machine.name}: {len(runs)} while {machine.status}")
+        known = {machine.id for machine in self.store.machines()}
+        found += [f"run of nobody: {p.spec.run_id}" for p in self.host.alive() if p.spec.machine_id not in known]
+        return found
