@@ -75,7 +75,7 @@ class Disk:
         return path.exists() and os.path.samestat(os.fstat(self._descriptor), path.stat())
 
     def sync(self) -> None:
-        os.fsync(self._descriptor)
+        os.fdatasync(self._descriptor)
 
     def close(self) -> None:
         os.close(self._descriptor)
