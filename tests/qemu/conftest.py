@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from openboxd.host import reflink
+from openboxd.host import pidfd, reflink
 from openboxd.model import MIB, Size
 from openboxd.qemu.hypervisor import QemuHypervisor
 from openboxd.settings import Settings, default_home
@@ -165,9 +165,8 @@ async def bench(pool: Path, initrd: Path, tmp_path_factory: pytest.TempPathFacto
     yield bench
     for port in bench.ports.values():
         port.writer.close()
-    hypervisor = bench.hypervisor()
-    for run_id in await hypervisor.leftovers():  # of a test that failed
-        run = await hypervisor.adopt(run_id)
-        if run is not None:
-            await run.kill()
+    root_words = str(bench.run_root)
+    await pidfd.kill_all(
+        pidfd.find(lambda argv: any(word.startswith(root_words) for word in argv))
+    )  # of a failed test
     shutil.rmtree(work)

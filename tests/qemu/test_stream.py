@@ -125,7 +125,7 @@ RAM_PART = b"\x02" + RAM_ID
         (b"\x7e" + RAM_ID, b"\x7e\0\0\0\x63", "did not begin"),
         (b"\x04\0\0\0\7\x05timer", b"\x01\0\0\0\7\x05timer", "unexpected section"),
         (b"\x03" + RAM_ID, b"\x02" + RAM_ID, "before the end of RAM"),
-        (b"\x03mem" + (4 * PAGE).to_bytes(8, "big"), b"\x03mem" + (5 * PAGE).to_bytes(8, "big"), "is not of"),
+        (b"\x03mem" + (4 * PAGE).to_bytes(8, "big"), b"\x03mem" + (3 * PAGE).to_bytes(8, "big"), "do not add up"),
         (b"\x03mem", b"\x03nem", "is not of"),
         (b"\x07pc.bios" + bytes(6) + b"\x40", b"\x07pc.bios" + bytes(6) + b"\xf0", "do not add up"),
         ((PAGE | CONTINUE | 2).to_bytes(8, "big"), (PAGE | CONTINUE | 0x40).to_bytes(8, "big"), "unknown flags"),

@@ -46,7 +46,11 @@ Source = Callable[[memoryview], int]
 
 
 class StreamError(Exception):
-    """The stream ended early or holds something that is not understood."""
+    """The stream holds something that is not understood, or is cut."""
+
+
+class StreamCut(StreamError):
+    """The stream ended early: as a rule because QEMU gave the migration up."""
 
 
 class PageSink(Protocol):
@@ -85,7 +89,7 @@ class _Input:
     def take(self, count: int) -> bytes:
         """The next `count` bytes. Raises StreamError if the stream ends before."""
         if not self.need(count):
-            raise StreamError("the migration stream ended early")
+            raise StreamCut("the migration stream ended early")
         self.low += count
         return bytes(self.view[self.low - count : self.low])
 
@@ -279,7 +283,7 @@ def check_tail(tail: bytes | bytearray) -> None:
             if isinstance(description, dict) and "devices" in description:
                 return
         at = tail.rfind(b"\x00\x06", 0, at + 1)
-    raise StreamError("the migration stream ended early, in the device state")
+    raise StreamCut("the migration stream ended early, in the device state")
 
 
 def _u32(data: bytes | bytearray) -> int:

@@ -25,7 +25,7 @@ from openboxd.qemu.convergence import AT_FIRST, EVENTS, Convergence, Limits, Sto
 from openboxd.qemu.memory_image import MemoryImage
 from openboxd.qemu.qmp import Monitor, QmpError
 from openboxd.qemu.rescue import cancel_migration, let_run, resume
-from openboxd.qemu.stream import PAGE, Splitter
+from openboxd.qemu.stream import PAGE, Splitter, StreamCut
 
 MEMORY = "memory.img"
 STATE = "devices.state"
@@ -115,10 +115,20 @@ class Take:
                 await self._after_pause(self._monitor)
             await resume(self._monitor)
             return stopped, time.time()
-        except BaseException:
+        except BaseException as error:
             with suppress(QmpError):
                 await let_run(self._monitor)
+            if isinstance(error, TakeFailed):
+                await self._raise_cause(error)
             raise
+
+    async def _raise_cause(self, error: TakeFailed) -> None:
+        """QEMU gives up when its reader has: then the reader's error is the one that tells."""
+        if self._reading is not None:
+            await asyncio.wait({self._reading})
+            cause = self._reading.exception()
+            if cause is not None and not isinstance(cause, StreamCut):
+                raise cause from error
 
     def _prepare(self) -> None:
         """What takes time and may be done while the guest runs. Blocks."""
