@@ -1,0 +1,105 @@
+"""How QEMU is called: compared word by word with golden files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from openboxd.errors import InvalidArgument, OperationFailed
+from openboxd.model import GIB, MIB, Accelerator, Size
+from openboxd.qemu.arguments import Handles, arguments
+from openboxd.qemu.facts import Facts
+from openboxd.qemu.plan import check_plan, plan_machine
+from openboxd.worker.ports import RunSpec
+
+GOLDEN = Path(__file__).parent / "golden"
+FACTS = Facts("/usr/bin/qemu-system-x86_64", "10.0.2", "pc-q35-10.0")
+TCG = Accelerator("tcg", "Software emulation.")
+KVM = Accelerator("kvm", "KVM.")
+HANDLES = Handles(11, 12, 13, Path("/run/boxd/0a1b2c3d/0123456789ab/pid"), "6c21f3a2-95cf-4b6f-9f0e-0f6e5b6f7a11")
+SPEC = RunSpec(
+    run_id="0123456789ab",
+    machine_id="m-1",
+    name="web",
+    size=Size(2, GIB),
+    disk=Path("/var/lib/boxd/pool/machines/m-1/disk.raw"),
+    kernel=Path("/var/lib/boxd/pool/images/d1/vmlinuz"),
+    initrd=Path("/var/lib/boxd/pool/images/d1/initrd"),
+    cmdline="root=/dev/vda rw console=ttyS0",
+    console=Path("/var/lib/boxd/pool/machines/m-1/console.log"),
+    address="10.77.0.9",
+    mac="52:54:00:12:34:56",
+)
+
+
+def golden(name: str, argv: list[str]) -> None:
+    """One word a line. To accept a change: write the file anew and look at the difference."""
+    assert "\n".join(argv) + "\n" == (GOLDEN / name).read_text()
+
+
+def test_boot_under_software_emulation() -> None:
+    golden("boot-tcg.args", arguments(FACTS.program, SPEC, plan_machine(FACTS, TCG, SPEC.size), HANDLES))
+
+
+def test_load_under_kvm() -> None:
+    plan = plan_machine(FACTS, KVM, Size(4, 8 * GIB))
+    memory = Path("/var/lib/boxd/pool/machines/m-1/checkpoints/cp_1/memory.img")
+    golden("load-kvm.args", arguments(FACTS.program, SPEC, plan, HANDLES, memory))
+
+
+def test_the_plan_of_a_capture_is_kept_whatever_this_host_would_choose() -> None:
+    plan = json.loads(json.dumps(plan_machine(FACTS, TCG, SPEC.size)))
+    argv = arguments(FACTS.program, dataclasses.replace(SPEC, size=Size(9, 9 * GIB)), plan, HANDLES)
+    assert argv == arguments(FACTS.program, SPEC, plan, HANDLES)
+
+
+def test_names_cannot_add_options() -> None:
+    spec = dataclasses.replace(SPEC, name="a,process=b", console=Path("/x,append=off"), disk=Path('/d",x:"'))
+    argv = arguments(FACTS.program, spec, plan_machine(FACTS, TCG, SPEC.size), HANDLES)
+    assert "guest=a,,process=b,debug-threads=on" in argv
+    assert "file,id=console,path=/x,,append=off,append=on" in argv
+    block = next(word for word in argv if word.startswith('{"driver":"raw"'))
+    assert json.loads(block)["file"]["filename"] == '/d",x:"'
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "dns"),
+    [
+        ("10.1.2.9", "10.1.2.1", "10.1.2.254"),
+        ("10.1.2.1", "10.1.2.2", "10.1.2.254"),
+        ("10.1.2.254", "10.1.2.1", "10.1.2.253"),
+    ],
+)
+def test_nobody_in_the_network_has_the_guests_address(address: str, host: str, dns: str) -> None:
+    spec = dataclasses.replace(SPEC, address=address)
+    argv = arguments(FACTS.program, spec, plan_machine(FACTS, TCG, SPEC.size), HANDLES)
+    net = json.loads(argv[argv.index("-netdev") + 1])
+    assert (net["dhcpstart"], net["host"], net["dns"]) == (address, host, dns)
+    assert net["net"] == "10.1.2.0/24"
+    assert net["restrict"] is True
+
+
+def test_every_device_has_a_place_of_its_own() -> None:
+    devices = plan_machine(FACTS, TCG, SPEC.size)["devices"]
+    places = [device["addr"] for device in devices if "addr" in device]
+    assert len(places) == len(set(places)) == 4
+    assert len({device["id"] for device in devices}) == len(devices)
+
+
+@pytest.mark.parametrize("size", [Size(0, GIB), Size(1, 63 * MIB), Size(1, GIB + 1)])
+def test_sizes_that_no_machine_can_have(size: Size) -> None:
+    with pytest.raises(InvalidArgument):
+        plan_machine(FACTS, TCG, size)
+
+
+def test_a_capture_of_kvm_needs_kvm() -> None:
+    plan = plan_machine(FACTS, KVM, SPEC.size)
+    check_plan(plan, KVM)
+    check_plan(plan_machine(FACTS, TCG, SPEC.size), KVM)
+    with pytest.raises(OperationFailed, match="under KVM"):
+        check_plan(plan, TCG)
+    with pytest.raises(OperationFailed, match="another version"):
+        check_plan({**plan, "format": 2}, KVM)
