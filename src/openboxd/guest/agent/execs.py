@@ -173,7 +173,7 @@ class Exec(Stream):
             self._inlet.close()
         if self._tty:
             self.link.loop.after(TTY_SETTLE, self._deliver_rest)
-            self._delivered(0)
+            self._delivered(0)  # (where the terminal has told its end before the process did)
         else:
             self._deliver_rest()
 
@@ -187,6 +187,7 @@ class Exec(Stream):
             size = outlet.waiting() if room is None else min(outlet.waiting(), room)
             room = None if room is None else room - size
             outlet.finish_with(size)
+        self._delivered(0)
 
     def _delivered(self, eof: int) -> None:
         """An outlet has come to its end, or the command has: is that all?"""

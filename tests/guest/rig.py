@@ -1,0 +1,96 @@
+"""The real agent, run on this host from the very files that an image gets, and its channel."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pwd
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import TypeVar
+
+from openboxd.guest import payload
+from openboxd.guest.channel import Timing
+from openboxd.guest.connector import ChannelAgent, ChannelConnector
+
+T = TypeVar("T")
+LIMIT = 20.0
+FAST = Timing(first_wait=0.3, last_wait=1.0)
+LABEL = "web"
+
+
+def install(root: Path) -> Path:
+    """Put the agent's files under `root`; the directory to start."""
+    for file in payload.files().values():
+        target = root / file.path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if file.symlink_to:
+            target.symlink_to(file.symlink_to)
+        else:
+            target.write_bytes(file.data)
+            target.chmod(file.mode)
+    return root / payload.GUEST_ROOT.lstrip("/")
+
+
+@dataclass
+class Rig:
+    """A directory with a user's home, an installed agent and its socket, all removed by `clean`."""
+
+    base: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="boxd-rig-")))
+    process: asyncio.subprocess.Process | None = None
+
+    def __post_init__(self) -> None:
+        self.base.chmod(0o755)  # the user has to get at its home
+        self.home = self.base / "home"
+        self.home.mkdir()
+        self.program = install(self.base)
+        self.socket = self.base / "agent.sock"
+        account = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
+        self.user, self.uid = account.pw_name, account.pw_uid
+        if os.geteuid() == 0:
+            os.chown(self.home, account.pw_uid, account.pw_gid)
+
+    async def start(self, *port: str, fds: tuple[int, ...] = ()) -> None:
+        """Start the agent, by default listening on `socket`."""
+        self.socket.unlink(missing_ok=True)
+        arguments = [*(port or ("--socket", str(self.socket))), "--user", self.user, "--home", str(self.home)]
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-S", str(self.program), *arguments, "--no-clock", pass_fds=fds,
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+        if not port:
+            await until(self.socket.exists)
+
+    async def stop(self) -> None:
+        if self.process is not None and self.process.returncode is None:
+            self.process.send_signal(signal.SIGKILL)
+            await self.process.wait()
+
+    async def connect(self, timing: Timing = FAST) -> ChannelAgent:
+        """The daemon's end, in step."""
+        agent = await ChannelConnector(timing).connect(self.socket, LABEL)
+        await agent.wait_ready(LIMIT)
+        return agent
+
+    async def clean(self) -> None:
+        await self.stop()
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
+async def until(condition: Callable[[], bool], limit: float = LIMIT) -> None:
+    """Wait for something that nothing can be awaited for."""
+    end = monotonic() + limit
+    while not condition():
+        assert monotonic() < end, "it did not happen in time"
+        await asyncio.sleep(0.01)
+
+
+async def within(awaitable: Awaitable[T], limit: float = LIMIT) -> T:
+    async with asyncio.timeout(limit):
+        return await awaitable
