@@ -108,7 +108,10 @@ class Convergence:
         elif name == "MIGRATION" and data["status"] in ("failed", "cancelled"):
             reason = (await self._monitor.ask("query-migrate")).get("error-desc", data["status"])
             raise TakeFailed(f"QEMU gave the save up ({reason})")
-        return name == "MIGRATION" and data["status"] == "completed"
+        if name == "MIGRATION" and data["status"] == "completed":
+            self._stopped_at = self._stopped_at or seconds(event)
+            return True
+        return False
 
     async def _press(self) -> None:
         """Be harder on a guest that dirties memory faster than it is read."""

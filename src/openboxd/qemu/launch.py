@@ -45,7 +45,7 @@ class Launch:
                 return cls(directory, start_detached(argv, log=directory.log, fds=numbers))
         except OSError as error:
             directory.remove()
-            raise OperationFailed(f"machine {spec.name} could not be started: {error.strerror}") from error
+            raise OperationFailed(f"machine {spec.name} could not be started: {error.strerror or error}") from error
         except BaseException:
             directory.remove()
             raise

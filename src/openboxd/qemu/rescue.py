@@ -29,6 +29,8 @@ async def cancel_migration(monitor: Monitor) -> None:
     Raises:
         Silent: it does not end. Gone.
     """
+    if (await monitor.ask("query-status"))["status"] == "inmigrate":  # what it tells is about the incoming one
+        return
     asked = False
     try:
         async with asyncio.timeout(_LIMIT):

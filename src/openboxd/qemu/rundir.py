@@ -15,6 +15,7 @@ from openboxd.host.files import write_atomic
 
 _RUN_ID = re.compile(r"[0-9a-f]{12}")
 _BACKLOG = 8
+_WORDS = 4  # lines of QEMU's log that an error quotes
 
 
 def is_run_id(text: str) -> bool:
@@ -82,14 +83,16 @@ class RunDir:
         return record
 
     def last_words(self) -> str:
-        """The last line of QEMU's log, without its time stamp and program name; empty if there is none."""
+        """The last lines of QEMU's log, without time stamps and its name; empty if there are none.
+
+        The first of them tells the reason as a rule, the others what followed from it."""
         try:
             with self.log.open("rb") as stream:
                 stream.seek(max(0, os.fstat(stream.fileno()).st_size - 4096))
                 lines = stream.read().decode(errors="replace").strip().splitlines()
         except OSError:
             return ""
-        return re.sub(r"^\S+Z (?:\S*qemu\S*: )?", "", lines[-1]).strip() if lines else ""
+        return "; ".join(re.sub(r"^\S+Z (?:\S*qemu\S*: )?", "", line).strip() for line in lines[-_WORDS:])
 
     def remove(self) -> None:
         """Remove everything; harmless if it is gone."""

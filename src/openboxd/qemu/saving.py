@@ -99,7 +99,10 @@ async def _follow(pipe: int, report: Report) -> SaveReport:
                 raise _Broken("the saver hung") from error
             if not line:
                 break
-            message = json.loads(line)
+            try:
+                message = json.loads(line)
+            except ValueError as error:
+                raise _Broken("the saver does not speak clearly") from error
             if "step" in message:
                 report(Progress("save", message["step"], message.get("fraction")))
             else:

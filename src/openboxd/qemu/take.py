@@ -108,8 +108,6 @@ class Take:
                 await self._migrate()
                 assert self._reading is not None
                 stopped = await Convergence(self._monitor, self._limits, self._on_pass).wait(events, self._reading)
-            if self._syncing is not None:
-                await self._syncing
             await asyncio.to_thread(_copy, self._order.disk, self._order.staging / DISK)
             if self._after_pause is not None:
                 await self._after_pause(self._monitor)
