@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from openboxd.host.reflink import copy_file
 from openboxd.model import MIB, Size
 from openboxd.worker.ports import Plan, Run, RunSpec
+from tests.contracts.agent import AgentContract
 from tests.contracts.hypervisor import HypervisorContract
 from tests.fakes.agent import FakeAgent, FakeAgentConnector
 from tests.fakes.host import FakeHost
@@ -22,6 +23,29 @@ def host() -> Iterator[FakeHost]:
     made = FakeHost()
     yield made
     made.close()
+
+
+def a_spec(directory: Path, plan: Plan | None = None) -> RunSpec:
+    """A new run, with a fresh disk unless one was put in its place."""
+    run_id = secrets.token_hex(6)
+    for name in ("vmlinuz", "initrd"):
+        (directory / name).touch()
+    disk = directory / f"{run_id}.raw"
+    disk.write_bytes(bytes(1 * MIB))
+    return RunSpec(
+        run_id=run_id,
+        machine_id="m-1",
+        name="web",
+        size=Size(2, 256 * MIB),
+        disk=disk,
+        kernel=directory / "vmlinuz",
+        initrd=directory / "initrd",
+        cmdline="",
+        console=directory / "console.log",
+        address="10.77.0.9",
+        mac="52:54:00:12:34:56",
+        plan=plan,
+    )
 
 
 class TestFakeHypervisor(HypervisorContract):
@@ -48,30 +72,12 @@ class TestFakeHypervisor(HypervisorContract):
 
     @pytest.fixture
     def new_spec(self, tmp_path: Path, stagings: list[Path]) -> Callable[..., RunSpec]:
-        for name in ("vmlinuz", "initrd"):
-            (tmp_path / name).touch()
-
         def make(plan: Plan | None = None) -> RunSpec:
-            run_id = secrets.token_hex(6)
-            disk = tmp_path / f"{run_id}.raw"
-            if plan is None:
-                disk.write_bytes(bytes(1 * MIB))
-            else:  # a fake guest notices a disk of another instant than its memory
-                copy_file(stagings[0] / "disk.raw", disk)
-            return RunSpec(
-                run_id=run_id,
-                machine_id="m-1",
-                name="web",
-                size=Size(2, 256 * MIB),
-                disk=disk,
-                kernel=tmp_path / "vmlinuz",
-                initrd=tmp_path / "initrd",
-                cmdline="",
-                console=tmp_path / "console.log",
-                address="10.77.0.9",
-                mac="52:54:00:12:34:56",
-                plan=plan,
-            )
+            spec = a_spec(tmp_path, plan)
+            if plan is not None:  # a fake guest notices a disk of another instant than its memory
+                spec.disk.unlink()
+                copy_file(stagings[0] / "disk.raw", spec.disk)
+            return spec
 
         return make
 
@@ -90,3 +96,16 @@ class TestFakeHypervisor(HypervisorContract):
             host.processes[run.run_id].power_off()
 
         return power_off
+
+
+class TestFakeAgent(AgentContract):
+    say_error = "err oops"
+    block = "wait"
+
+    @pytest.fixture
+    async def agent(self, host: FakeHost, tmp_path: Path) -> AsyncIterator[FakeAgent]:
+        run = await FakeHypervisor(host).boot(a_spec(tmp_path))
+        agent = await FakeAgentConnector(host).connect(run.agent_socket, "web")
+        await agent.wait_ready(1)
+        yield agent
+        await agent.close("the test is over")
