@@ -25,7 +25,7 @@ class Execution:
         )
 
     async def start(self) -> None:
-        """Send the command. Raises what the daemon refuses at once; the rest is raised by `output`."""
+        """Send the command. A refusal is raised by `output`."""
         await self._write(self._first)
 
     async def output(self) -> AsyncIterator[ExecOutput]:

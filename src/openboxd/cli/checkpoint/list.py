@@ -1,0 +1,53 @@
+"""`boxd machine checkpoint list`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from openboxd.cli.base import Command
+from openboxd.cli.checkpoint.describe import as_json, pause
+from openboxd.cli.machine.describe import machine_argument
+from openboxd.cli.output import age, answer, note, size, table
+from openboxd.cli.state import State, pass_state
+
+if TYPE_CHECKING:
+    from openboxd.client.client import Client
+    from openboxd.wire.boxd_api_pb2 import CheckpointInfo
+
+HEAD = ("", "NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "BY")
+
+
+@click.command("list", cls=Command)
+@machine_argument
+@pass_state
+def list_checkpoints(state: State, machine: str) -> None:
+    """List the checkpoints of machine NAME, oldest first (short: ls).
+
+    * marks the one that the machine's present state descends from. SIZE is what a checkpoint alone occupies, SHARED
+    what it has in common with others; PAUSE is how long the machine stood still for it.
+    """
+
+    async def work(client: Client) -> tuple[str, list[CheckpointInfo]]:
+        vm = await client.machine(machine)
+        return vm.name, await client.checkpoints(vm.vm_id)
+
+    name, found = state.run(work)
+    answer(state, [as_json(name, checkpoint) for checkpoint in found], table(HEAD, [_row(each) for each in found]))
+    if not found and not state.json:
+        note(f"machine {name} has no checkpoints; 'boxd machine checkpoint save {name}' makes one")
+
+
+def _row(found: CheckpointInfo) -> tuple[str, ...]:
+    ready = found.status == "ready"
+    return (
+        "*" if found.is_current else " ",
+        found.name,
+        found.status,
+        age(found.created_at / 1000),
+        size(found.size_bytes) if ready else "-",
+        size(found.shared_bytes) if ready else "-",
+        pause(found) if ready else "-",
+        found.created_by,
+    )

@@ -1,0 +1,74 @@
+"""`boxd image`: the systems that machines are made from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from openboxd.cli.base import Group
+from openboxd.cli.output import age, answer, iso, size, table
+from openboxd.cli.progress import bar
+from openboxd.cli.state import State, pass_state
+from openboxd.errors import OutcomeUnknown
+
+if TYPE_CHECKING:
+    from openboxd.client.client import Client
+    from openboxd.wire.openboxd_host_pb2 import ImageInfo
+
+
+@click.group(cls=Group)
+def image() -> None:
+    """Build, list and remove the systems that machines are made from."""
+
+
+@image.command("build")
+@click.argument("name", required=False, default="")
+@pass_state
+def build(state: State, name: str) -> None:
+    """Build image NAME, or the default one. An image that exists already is left as it is."""
+
+    async def work(client: Client) -> ImageInfo:
+        async with bar(f"building {name or 'the default image'}") as show:
+            async for item in client.build_image(name):
+                if item.HasField("image"):
+                    return item.image
+                show(item.progress)
+        raise OutcomeUnknown("the build ended without an image; look at 'boxd image list'")
+
+    built = state.run(work)
+    answer(state, as_json(built), f"image {built.name} is ready ({built.digest})")
+
+
+@image.command("list")
+@pass_state
+def list_images(state: State) -> None:
+    """List the images of this host (short: ls). The default one is marked with *."""
+    images = state.run(lambda client: client.images())
+    head = ("", "NAME", "SIZE", "KERNEL", "AGE", "DIGEST")
+    rows = [
+        ("*" if i.is_default else " ", i.name, size(i.disk_bytes), i.kernel_version, age(i.created_at), i.digest)
+        for i in images
+    ]
+    answer(state, [as_json(found) for found in images], table(head, rows))
+
+
+@image.command("remove")
+@click.argument("name")
+@pass_state
+def remove(state: State, name: str) -> None:
+    """Remove image NAME (short: rm). Refused while a machine still uses it; it can be built again."""
+    state.run(lambda client: client.remove_image(name))
+    answer(state, {"image": name, "removed": True}, f"image {name} was removed")
+
+
+def as_json(found: ImageInfo) -> dict[str, Any]:
+    """An image as scripts see it."""
+    return {
+        "name": found.name,
+        "digest": found.digest,
+        "disk_bytes": found.disk_bytes,
+        "kernel_version": found.kernel_version,
+        "created_at": iso(found.created_at),
+        "is_default": found.is_default,
+    }

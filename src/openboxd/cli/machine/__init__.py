@@ -1,0 +1,24 @@
+"""`boxd machine`: everything that is done to one machine."""
+
+from __future__ import annotations
+
+import click
+
+from openboxd.cli.base import Group
+from openboxd.cli.machine.connect import connect
+from openboxd.cli.machine.cp import cp
+from openboxd.cli.machine.exec import exec_command
+from openboxd.cli.machine.get import get
+from openboxd.cli.machine.list import list_machines
+from openboxd.cli.machine.new import new
+from openboxd.cli.machine.power import reboot, start, stop
+from openboxd.cli.machine.remove import remove
+
+
+@click.group(cls=Group)
+def machine() -> None:
+    """Make, use, stop and remove machines, and take them back to checkpoints."""
+
+
+for command in (new, list_machines, get, start, stop, reboot, remove, exec_command, connect, cp):
+    machine.add_command(command)

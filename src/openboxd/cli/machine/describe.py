@@ -1,0 +1,77 @@
+"""A machine as the commands show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from openboxd.cli.output import duration, iso
+from openboxd.cli.types import complete_machine
+
+if TYPE_CHECKING:
+    from openboxd.wire.boxd_api_pb2 import GetVmResponse
+
+F = TypeVar("F", bound=Callable[..., object])
+
+machine_argument: Callable[[F], F] = click.argument("machine", metavar="NAME", shell_complete=complete_machine)
+
+
+def status(vm: GetVmResponse) -> str:
+    """The status in the words of the command line: what the wire calls suspended stands by."""
+    return "standby" if vm.status == "suspended" else vm.status
+
+
+def url(vm: GetVmResponse) -> str:
+    """The machine's domain, without a scheme."""
+    return f"{vm.name}.{vm.access_domain}"
+
+
+def boot(vm: GetVmResponse) -> str:
+    """How long it took from the order until the machine answered."""
+    return duration(vm.boot_time_ms) if vm.boot_time_ms else "-"
+
+
+def timer(seconds: int) -> str:
+    """An idle timer; 0 is off."""
+    return f"{seconds}s" if seconds else "off"
+
+
+def as_row(vm: GetVmResponse) -> dict[str, str]:
+    """One element of `machine list --json`."""
+    return {
+        "name": vm.name,
+        "status": status(vm),
+        "url": url(vm),
+        "source": vm.source,
+        "sharing": "shared" if vm.org else "private",
+    }
+
+
+def as_json(vm: GetVmResponse) -> dict[str, Any]:
+    """`machine get --json`: the strings that scripts know, then what they do not have."""
+    return {
+        "name": vm.name,
+        "id": vm.vm_id,
+        "status": status(vm),
+        "url": url(vm),
+        "ssh": f"ssh {vm.name}.boxd" if vm.ssh_port else "-",
+        "public_ip": vm.public_ip,
+        "domains": ",".join(found.domain for found in vm.custom_domains) or "-",
+        "source": vm.source,
+        "auto_suspend": timer(vm.auto_suspend_timeout_secs),
+        "auto_hibernate": timer(vm.auto_hibernate_timeout_secs),
+        "sharing": "shared" if vm.org else "private",
+        "networks": ",".join(vm.networks) or "-",
+        "isolated": "yes" if vm.isolated else "no",
+        "image": vm.image_ref,
+        "boot": boot(vm),
+        "created_at": iso(vm.created_at),
+        "restart_policy": vm.restart_policy,
+        "status_reason": vm.status_reason,
+        "vcpu": vm.vcpu,
+        "memory_bytes": vm.memory_bytes,
+        "disk_bytes": vm.disk_bytes,
+        "labels": dict(vm.labels),
+    }

@@ -1,0 +1,27 @@
+"""`boxd machine get`."""
+
+from __future__ import annotations
+
+import click
+
+from openboxd.cli.base import Command
+from openboxd.cli.machine.describe import as_json, machine_argument
+from openboxd.cli.output import answer, facts, size
+from openboxd.cli.state import State, pass_state
+
+
+@click.command("get", cls=Command)
+@machine_argument
+@pass_state
+def get(state: State, machine: str) -> None:
+    """Show everything about machine NAME (or its id)."""
+    vm = state.run(lambda client: client.machine(machine))
+    data = as_json(vm)
+    shown = {
+        **data,
+        "memory_bytes": size(vm.memory_bytes),
+        "disk_bytes": size(vm.disk_bytes),
+        "labels": ",".join(f"{key}={value}" for key, value in sorted(vm.labels.items())),
+    }
+    pairs = [(name.removesuffix("_bytes"), str(value)) for name, value in shown.items() if value != ""]
+    answer(state, data, facts(pairs))

@@ -1,0 +1,29 @@
+"""`boxd machine list`, also `boxd ls`."""
+
+from __future__ import annotations
+
+import click
+
+from openboxd.cli.base import Command
+from openboxd.cli.machine.describe import as_row, status, url
+from openboxd.cli.output import age, answer, note, size, table
+from openboxd.cli.state import State, pass_state
+
+
+@click.command("list", cls=Command)
+@click.option("-l", "--label", "labels", multiple=True, metavar="KEY[=VALUE]", help="Only machines with this label.")
+@pass_state
+def list_machines(state: State, labels: tuple[str, ...]) -> None:
+    """List the machines (short: ls).
+
+    With --json: an array of {name, status, url, source, sharing}.
+    """
+    machines = state.run(lambda client: client.machines(labels))
+    rows = [
+        (vm.name, status(vm), str(vm.vcpu), size(vm.memory_bytes), vm.image_ref, age(vm.created_at), url(vm))
+        for vm in machines
+    ]
+    text = table(("NAME", "STATUS", "VCPU", "MEMORY", "IMAGE", "AGE", "URL"), rows)
+    answer(state, [as_row(vm) for vm in machines], text)
+    if not machines and not state.json:
+        note("there are no machines; 'boxd machine new' makes one")

@@ -1,0 +1,116 @@
+"""`boxd machine new`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from openboxd.cli.base import Command
+from openboxd.cli.machine.describe import boot, status, url
+from openboxd.cli.output import answer, facts
+from openboxd.cli.progress import watching
+from openboxd.cli.state import State, pass_state
+from openboxd.cli.types import LABEL, SizeType
+from openboxd.errors import MachineLost, OutcomeUnknown
+
+if TYPE_CHECKING:
+    from openboxd.client.client import Client
+    from openboxd.wire.boxd_api_pb2 import GetVmResponse
+
+POLL = 0.25
+WAIT_LIMIT = 600.0
+"""Seconds after which a boot counts as never ending: the daemon gives up on one much earlier."""
+
+
+@click.command("new", cls=Command)
+@click.argument("name", required=False, default="")
+@click.option("--vcpu", type=click.IntRange(1, 64), help="Number of virtual CPUs.")
+@click.option("--memory", type=SizeType(), help="RAM, such as 1G.")
+@click.option("--disk", type=SizeType(), help="Size of the root disk, such as 20G.")
+@click.option("--image", default="", help="Image to start from (default: the daemon's default image).")
+@click.option("--label", "labels", type=LABEL, multiple=True, metavar="KEY=VALUE", help="A label; may be repeated.")
+@click.option("--no-wait", is_flag=True, help="Return as soon as the machine is accepted, while it boots.")
+@pass_state
+def new(
+    state: State,
+    name: str,
+    vcpu: int | None,
+    memory: int | None,
+    disk: int | None,
+    image: str,
+    labels: tuple[tuple[str, str], ...],
+    no_wait: bool,
+) -> None:
+    """Make machine NAME and wait until it runs.
+
+    Without NAME the daemon suggests one, which a terminal lets you change.
+
+    With --json: {name, id, status, url, source, boot}; boot is null while the machine still boots.
+    """
+    if not name and not state.json and sys.stdin.isatty() and sys.stderr.isatty():
+        name = _prompt(state.run(lambda client: client.suggest_name()))
+
+    async def work(client: Client) -> GetVmResponse:
+        created = await client.create(
+            name,
+            image=image,
+            vcpu=vcpu or 0,
+            memory_bytes=memory or 0,
+            disk_bytes=disk or 0,
+            labels=dict(labels),
+        )
+        if no_wait:
+            return await client.machine(created.vm_id)
+        async with watching(client, created.vm_id, f"starting {created.name}"):
+            return await until_running(client, created.vm_id, created.name)
+
+    vm = state.run(work)
+    data = {
+        "name": vm.name,
+        "id": vm.vm_id,
+        "status": status(vm),
+        "url": url(vm),
+        "source": vm.source,
+        "boot": boot(vm) if vm.boot_time_ms else None,
+    }
+    pairs = [("name", vm.name), ("status", status(vm)), ("url", url(vm)), ("boot", boot(vm))]
+    answer(state, data, facts(pairs))
+
+
+def _prompt(suggested: str) -> str:
+    """A name from the person at the terminal; the prompt stays off stdout."""
+    sys.stderr.write(f"Name [{suggested}]: ")
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise click.Abort
+    return line.strip() or suggested
+
+
+async def until_running(client: Client, ref: str, name: str) -> GetVmResponse:
+    """Wait for the end of a boot.
+
+    Raises:
+        MachineLost: the machine did not come up.
+        OutcomeUnknown: it is neither up nor given up after a long time.
+    """
+    try:
+        async with asyncio.timeout(WAIT_LIMIT):
+            while True:
+                vm = await client.machine(ref)
+                if vm.status == "running":
+                    return vm
+                if vm.status in ("failed", "stopped", "destroying", "destroyed"):
+                    raise MachineLost(f"machine '{name}' did not start, it is {vm.status}: {_reason(vm)}")
+                await asyncio.sleep(POLL)
+    except TimeoutError:
+        raise OutcomeUnknown(
+            f"machine '{name}' has not started after {WAIT_LIMIT:.0f} s; watch it with 'boxd machine get {name}'"
+        ) from None
+
+
+def _reason(vm: GetVmResponse) -> str:
+    return vm.status_reason or f"no reason is known; try 'boxd machine start {vm.name}'"

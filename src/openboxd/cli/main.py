@@ -1,0 +1,96 @@
+"""The `boxd` command. Exit statuses: 0 done; 1 failed; 2 wrong usage; 130 Ctrl-C; `exec` passes the command's on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+import click
+
+from openboxd.cli.base import Group
+from openboxd.cli.checkpoint import checkpoint
+from openboxd.cli.completion import completion
+from openboxd.cli.daemon import daemon
+from openboxd.cli.doctor import doctor
+from openboxd.cli.image import image
+from openboxd.cli.machine import machine
+from openboxd.cli.machine.connect import connect
+from openboxd.cli.machine.list import list_machines
+from openboxd.cli.output import report_error
+from openboxd.cli.state import State, pass_state
+from openboxd.cli.version import version
+from openboxd.errors import BoxdError
+
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+"""What a shell shows for a program that SIGPIPE ended."""
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--api-url", default="", metavar="URL", help="Address of the daemon (default: BOXD_BASE_URL).")
+@pass_state
+def cli(state: State, api_url: str) -> None:
+    """Linux machines with an undo button, on your own host.
+
+    \b
+      boxd machine new web                            make a machine
+      boxd machine checkpoint save web before         memory and disk; it keeps running
+      boxd machine exec web -- ./risky.sh             try something
+      boxd machine checkpoint restore web before      back to that moment
+
+    The daemon's address comes from BOXD_BASE_URL and the key from BOXD_TOKEN or BOXD_API_KEY; without them both come
+    from ~/.config/boxd/config.json (BOXD_CONFIG names another file), which the daemon writes when it first starts.
+    """
+    state.api_url = api_url or state.api_url
+
+
+machine.add_command(checkpoint)
+for command in (machine, image, daemon, doctor, version, completion, connect):
+    cli.add_command(command)
+cli.add_command(list_machines, "ls")
+
+
+def main() -> None:
+    """Run, and turn every outcome into an exit status and at most one line of error."""
+    try:
+        status = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has left. Python would complain when it flushes at exit: give it somewhere to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        status = PIPE_CLOSED
+    sys.exit(status)
+
+
+def _run() -> int:
+    try:
+        result = cli.main(prog_name="boxd", standalone_mode=False, obj=State())
+        return result if isinstance(result, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        report_error(error.format_message())
+        context = getattr(error, "ctx", None)
+        if context is not None:
+            print(f"try '{context.command_path} --help'", file=sys.stderr)
+        return error.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    except BoxdError as error:
+        report_error(error.message)
+        return error.exit_status
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        if os.environ.get("BOXD_DEBUG"):
+            raise
+        if isinstance(error, OSError) and error.errno == errno.EPIPE:
+            raise BrokenPipeError from error
+        report_error(f"boxd failed unexpectedly: {type(error).__name__}: {error}; BOXD_DEBUG=1 shows where")
+        return 1
+
+
+if __name__ == "__main__":
+    main()

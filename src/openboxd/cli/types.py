@@ -1,0 +1,88 @@
+"""Values as people write them: sizes, labels, environment variables, and names that a shell can complete."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from openboxd.cli.state import State
+
+if TYPE_CHECKING:
+    from openboxd.client.client import Client
+
+SIZE = re.compile(r"(\d+)([KMGT]?)(?:i?B)?", re.IGNORECASE)
+UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+
+COMPLETION_LIMIT = 1.0
+"""Seconds that completing a name may take; a shell that hangs is worse than one that offers nothing."""
+
+
+class SizeType(click.ParamType[int, str]):
+    """Bytes, `512M`, `1G`: powers of 1024."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = SIZE.fullmatch(value.strip())
+        if match is None or int(match[1]) == 0:
+            self.fail(f"'{value}' is not a size; write it like 512M or 1G", param, ctx)
+        return int(match[1]) * UNITS[match[2].upper()]
+
+
+class PairType(click.ParamType[tuple[str, str], str]):
+    """KEY=VALUE; the value may be empty and may hold further equals signs."""
+
+    name = "key=value"
+
+    def __init__(self, key: str, what: str) -> None:
+        self._key = re.compile(key)
+        self._what = what
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value[0], value[1]
+        key, equals, content = value.partition("=")
+        if not equals or not self._key.fullmatch(key):
+            self.fail(f"'{value}' is not {self._what}", param, ctx)
+        return key, content
+
+
+LABEL = PairType(r"[^\s=]+", "a label; write it like role=web")
+VARIABLE = PairType(r"[A-Za-z_][A-Za-z0-9_]*", "an environment variable; write it like NAME=value")
+
+
+def _ask(context: click.Context, question: Any) -> list[str]:
+    state = context.ensure_object(State)
+
+    async def bounded(client: Client) -> list[str]:
+        return list(await asyncio.wait_for(question(client), COMPLETION_LIMIT))
+
+    try:
+        return state.run(bounded)
+    except Exception:
+        return []  # no daemon, no key: there is nothing to offer and nobody to tell
+
+
+def complete_machine(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of machines."""
+
+    async def names(client: Client) -> list[str]:
+        return [machine.name for machine in await client.machines()]
+
+    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
+
+
+def complete_checkpoint(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of the checkpoints of the machine that stands before."""
+    machine = context.params.get("machine", "")
+
+    async def names(client: Client) -> list[str]:
+        return [checkpoint.name for checkpoint in await client.checkpoints(machine)]
+
+    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
