@@ -19,13 +19,9 @@ from openboxd.qemu.qmp import Monitor, seconds
 
 EVENTS = ("STOP", "RESUME", "MIGRATION", "MIGRATION_PASS")
 
-DOWNTIME_MS = 20
-"""QEMU stops the vCPUs when it believes that the rest takes this long."""
-
 THROTTLED = {"throttle-trigger-threshold": 20, "cpu-throttle-increment": 25, "max-cpu-throttle": 95}
 AT_FIRST = {
     "max-bandwidth": 0,
-    "downtime-limit": DOWNTIME_MS,
     "throttle-trigger-threshold": 100,
     "cpu-throttle-initial": 1,
     "cpu-throttle-increment": 1,
@@ -40,8 +36,16 @@ class TakeFailed(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds after the first pass until a guest that dirties memory too fast is throttled, and stopped."""
+    """When the vCPUs are stopped.
 
+    Attributes:
+        downtime_ms: QEMU stops them by itself when it believes that the rest takes no longer. With 0 it would
+            stop them after the first pass, however much is left.
+        throttle: seconds after the first pass until a guest that dirties memory too fast is slowed down.
+        stop: seconds after the first pass until it is stopped in any case.
+    """
+
+    downtime_ms: int = 20
     throttle: float = 5.0
     stop: float = 15.0
 
@@ -81,10 +85,9 @@ class Convergence:
                 if event.done():
                     if await self._take(dict(event.result())):
                         return Stopped(self._stopped_at, self._forced)
-                    continue
-                if gone.done():
+                elif gone.done():
                     raise TakeFailed("QEMU has ended")
-                if reading.done() and reading.exception() is not None:
+                elif reading.done() and reading.exception() is not None:
                     reading.result()
             finally:
                 event.cancel()

@@ -138,7 +138,7 @@ class Take:
         """Start the migration into a pipe, and its reader."""
         on = [{"capability": name, "state": True} for name in ("events", "auto-converge")]
         await self._monitor.ask("migrate-set-capabilities", {"capabilities": on})
-        await self._monitor.ask("migrate-set-parameters", dict(AT_FIRST))
+        await self._monitor.ask("migrate-set-parameters", {**AT_FIRST, "downtime-limit": self._limits.downtime_ms})
         read, write = os.pipe()
         try:
             with suppress(OSError):  # a smaller pipe is only slower
