@@ -43,6 +43,12 @@ def find_busybox() -> Path:
     return path
 
 
+def find_modules() -> tuple[Path, ...]:
+    """The kernel's driver of the disk, if its modules lie beside it as in its package; else guests have no disk."""
+    system = find_kernel().resolve().parents[1]
+    return tuple(sorted(system.glob("lib/modules/*/kernel/drivers/block/virtio_blk.ko*")))[:1]
+
+
 @pytest.fixture(scope="session")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A directory on a filesystem with reflinks; an XFS file is mounted where there is none."""
@@ -69,7 +75,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def initrd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("guest") / "initrd"
-    write_initrd(target, find_busybox())
+    write_initrd(target, find_busybox(), find_modules())
     return target
 
 

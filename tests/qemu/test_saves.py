@@ -130,6 +130,46 @@ async def test_a_guest_that_never_converges_is_stopped_and_said_so(bench: Bench)
     await run.kill()
 
 
+async def test_a_guest_that_dirties_too_fast_is_slowed_down_first(bench: Bench) -> None:
+    run, spec, port = await bench.boot()
+    await port.shell("dd if=/dev/urandom of=/tmp/big bs=1M count=60; scribble >/dev/null 2>&1 &")
+    _, report = await take(bench, run, spec, None, limits=Limits(downtime_ms=1, throttle=0.0, stop=60.0))
+    assert not report.forced
+    print(report)
+    await bench.ticks(spec)  # and is not slow afterwards
+    await run.kill()
+
+
+async def test_the_disk_is_of_the_same_instant(bench: Bench) -> None:
+    """The clone is what the disk is while the vCPUs stand still, with a guest that writes all the time."""
+    run, spec, port = await bench.boot()
+    if "/dev/vda" not in await port.shell("ls /dev/vda"):
+        pytest.skip("the guest has no driver for its disk")
+    await port.shell("while :; do dd if=/dev/urandom of=/dev/vda bs=256k count=40; done >/dev/null 2>&1 &")
+    async with asyncio.timeout(60):
+        while True:
+            if spec.disk.stat().st_blocks:
+                break
+            await asyncio.sleep(0.02)
+    stopped: list[bytes] = []
+
+    async def note_disk(_: Monitor) -> None:
+        stopped.append(await asyncio.to_thread(spec.disk.read_bytes))
+
+    parent = None
+    for _ in range(4):
+        parent, report = await take(bench, run, spec, parent, after_pause=note_disk)
+        assert (parent / "disk.raw").read_bytes() == stopped[-1]
+        print(report)
+    assert len(set(stopped)) > 1
+    loaded_spec = bench.spec(run.plan, parent / "disk.raw")
+    loaded = await bench.hypervisor().load(loaded_spec, parent, bench.connect)
+    await loaded.resume()
+    await bench.ticks(loaded_spec)
+    await loaded.kill()
+    await run.kill()
+
+
 async def expect_running_and_savable(bench: Bench, run: Run, spec: RunSpec) -> None:
     assert await run.state() is RunState.RUNNING
     await bench.ticks(spec)
