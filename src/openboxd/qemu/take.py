@@ -108,7 +108,7 @@ class Take:
                 await self._migrate()
                 assert self._reading is not None
                 stopped = await Convergence(self._monitor, self._limits, self._on_pass).wait(events, self._reading)
-            await asyncio.to_thread(_copy, self._order.disk, self._order.staging / DISK)
+            await self._copy_disk()
             if self._after_pause is not None:
                 await self._after_pause(self._monitor)
             await resume(self._monitor)
@@ -174,6 +174,18 @@ class Take:
         if number > 1 and (self._syncing is None or self._syncing.done()):
             self._syncing = asyncio.ensure_future(asyncio.to_thread(sync_file, self._order.disk))
 
+    async def _copy_disk(self) -> None:
+        """The disk as it is now. A clone takes less than the way to a thread and back, so it is made at once.
+
+        On a filesystem without reflinks it is copied: the pause then lasts as long as that."""
+        target = self._order.staging / DISK
+        try:
+            reflink.clone_file(self._order.disk, target)
+        except OSError as error:
+            if error.errno not in reflink.CANNOT_SHARE:
+                raise
+            await asyncio.to_thread(reflink.copy_file, self._order.disk, target)
+
     async def _finish(self) -> None:
         """After the resume: the rest of the stream, and everything on disk for good."""
         assert self._reading is not None and self._image is not None
@@ -199,13 +211,3 @@ class Take:
             done = image.arrived_pages / total if image else 0.0
             self._emit("memory", {"fraction": round(done, 3), "seen": image.seen_pages * PAGE if image else 0})
             await asyncio.sleep(_BEAT)
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Clone the disk. On a filesystem without reflinks it is copied: the pause then lasts as long as that."""
-    try:
-        reflink.clone_file(source, target)
-    except OSError as error:
-        if error.errno not in reflink.CANNOT_SHARE:
-            raise
-        reflink.copy_file(source, target)
