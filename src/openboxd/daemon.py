@@ -1,1 +1,150 @@
-"""Builds everything and hands the drivers to the workers."""
+"""The daemon: the one file that builds everything and hands the drivers to the workers."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from openboxd import __version__, images
+from openboxd.api.server import serve as serve_api
+from openboxd.client.config import write_config
+from openboxd.control import accounts
+from openboxd.control.control import Control
+from openboxd.errors import BoxdError, NotFound
+from openboxd.guest import payload
+from openboxd.guest.connector import ChannelConnector
+from openboxd.host import doctor
+from openboxd.host.files import write_atomic
+from openboxd.model import Finding, Image
+from openboxd.pool import DirectoryPool, open_pool
+from openboxd.qemu.hypervisor import QemuHypervisor
+from openboxd.settings import Settings
+from openboxd.store import SqlStore, open_store
+from openboxd.worker.drivers import Drivers
+from openboxd.worker.housekeeping import keep_house
+from openboxd.worker.ports import Pool, Report
+from openboxd.worker.steps import Fault, no_fault
+
+log = logging.getLogger(__name__)
+
+
+class Builder:
+    """The image recipes of this host, with the agent that belongs to this daemon."""
+
+    def __init__(self) -> None:
+        recipe = images.debian(payload.files().values())
+        self._recipes = {recipe.name: recipe}
+
+    def names(self) -> Sequence[str]:
+        """The default image's name first."""
+        return list(self._recipes)
+
+    def digest(self, name: str) -> str:
+        """See control.ports.ImageBuilder."""
+        return self._recipe(name).digest
+
+    async def build(self, name: str, staging: Path, report: Report) -> Image:
+        """See control.ports.ImageBuilder."""
+        return await images.build(staging, self._recipe(name), report)
+
+    def _recipe(self, name: str) -> images.Recipe:
+        if name not in self._recipes:
+            raise NotFound(f"image '{name}' not found; this boxd builds: {', '.join(self._recipes)}")
+        return self._recipes[name]
+
+
+def serve(settings: Settings) -> None:
+    """Run in the foreground until SIGTERM or SIGINT; logs go to stderr.
+
+    Raises:
+        BoxdError: the daemon cannot start; nothing was changed for the machines.
+    """
+    level = logging.DEBUG if os.environ.get("BOXD_DEBUG") else logging.INFO
+    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    os.umask(0o077)
+    asyncio.run(_until_told(settings))
+
+
+async def _until_told(settings: Settings) -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    async with daemon(settings) as address:
+        log.info("boxd %s serves %s, home %s", __version__, address, settings.home)
+        await told.wait()
+        log.info("stopping; machines run on")
+
+
+@asynccontextmanager
+async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[str]:
+    """A daemon that serves while the block runs; the value is the address it listens on."""
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = open_store(settings.database)
+    try:
+        pool = open_pool(settings)
+        control = _control(settings, store, pool, fault)
+        try:
+            await _first_start(settings, store)
+            await control.team.recover()
+            async with keep_house(store, pool), serve_api(control, settings.listen) as address:
+                yield address
+        finally:
+            await control.close()
+    finally:
+        store.close()
+
+
+def _control(settings: Settings, store: SqlStore, pool: DirectoryPool, fault: Fault) -> Control:
+    hypervisor = QemuHypervisor(settings, lambda: _any_kernel(store, pool))
+    drivers = Drivers(
+        settings=settings,
+        store=store,
+        pool=pool,
+        hypervisor=hypervisor,
+        connector=ChannelConnector(),
+        cmdline=images.cmdline,
+        fault=fault,
+    )
+
+    async def examine() -> Sequence[Finding]:
+        return await _examine(settings, hypervisor, pool)
+
+    return Control(drivers, store, Builder(), examine)
+
+
+def _any_kernel(store: SqlStore, pool: Pool) -> Path | None:
+    """A kernel to prove an accelerator with: the newest image's."""
+    kernels = [pool.image_dir(image.digest) / "vmlinuz" for image in store.images()]
+    return next((kernel for kernel in reversed(kernels) if kernel.exists()), None)
+
+
+async def _examine(settings: Settings, hypervisor: QemuHypervisor, pool: DirectoryPool) -> Sequence[Finding]:
+    """What the host has, then what this daemon found in use."""
+    found = await asyncio.to_thread(doctor.host, settings.qemu)
+    try:
+        found.append(doctor.accelerator(await hypervisor.accelerator()))
+    except BoxdError as error:
+        found.append(Finding("acceleration", doctor.MISSING, error.message))
+    return [*found, doctor.pool(pool.kind, pool.reason), doctor.room(pool.space())]
+
+
+async def _first_start(settings: Settings, store: SqlStore) -> None:
+    """Make the owner and their key, and let the `boxd` of whoever started us find both."""
+    if store.users():
+        return
+    key = await accounts.create_owner(store, getpass.getuser())
+    write_atomic(settings.admin_key, f"{key}\n".encode())
+    try:
+        path = write_config(base_url=f"http://{settings.listen}", api_key=key)
+    except (OSError, BoxdError) as error:
+        log.warning("the local configuration was not written (%s); use the key in %s", error, settings.admin_key)
+        return
+    log.info("made the owner's key: %s, and the configuration: %s", settings.admin_key, path)
