@@ -61,7 +61,13 @@ class Rig:
         self.socket.unlink(missing_ok=True)
         arguments = [*(port or ("--socket", str(self.socket))), "--user", self.user, "--home", str(self.home)]
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-S", str(self.program), *arguments, "--no-clock", pass_fds=fds,
+            sys.executable,
+            "-I",
+            "-S",
+            str(self.program),
+            *arguments,
+            "--no-clock",
+            pass_fds=fds,
             stdout=asyncio.subprocess.DEVNULL,
         )
         if not port:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +29,7 @@ def stream_of(payload: bytes, kind: int = wire.DATA) -> bytes:
 
 def cut(data: bytes, cuts: list[int]) -> list[bytes]:
     points = sorted({0, len(data), *(c % (len(data) + 1) for c in cuts)})
-    return [data[a:b] for a, b in zip(points, points[1:], strict=False)]
+    return [data[a:b] for a, b in pairwise(points)]
 
 
 def read(parser: wire.Parser, chunks: list[bytes]) -> list[wire.Record]:

@@ -41,6 +41,8 @@ async def upload(channel: Channel, path: str, total_size: int, data: AsyncIterat
     """See worker.ports.Agent."""
     call = channel.epoch.open({"op": "put", "path": check_path(path), "size": total_size})
     try:
+        if await call.control() is None:
+            raise_refusal(call.result or {}, channel.label)
         sent = 0
         async for piece in data:
             sent += len(piece)

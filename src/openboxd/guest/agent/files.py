@@ -42,6 +42,7 @@ class Put(Stream):
                 self._open()
             except OSError as error:
                 raise refusal("write", self._path, error) from error
+        self.control(accepted=True)
 
     def _check_space(self) -> None:
         room = os.statvfs(self._directory)

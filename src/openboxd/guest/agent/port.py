@@ -63,8 +63,9 @@ class ListeningPort:
         import socket  # not needed in a guest, and slow to import there
 
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(path)
+        self._listener.bind(path + ".new")
         self._listener.listen(4)
+        os.rename(path + ".new", path)  # whoever sees it can connect
         self._listener.setblocking(False)
         self._peer: socket.socket | None = None
 
