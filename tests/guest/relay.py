@@ -14,7 +14,6 @@ class Relay:
         self.connections = 0
         self.stale = b""  # sent to whoever connects next, before anything else
         self.cut_after = -1  # bytes of the agent to let pass before the next are swallowed
-        self.deaf = False  # swallow everything from the daemon
         self._daemon: asyncio.StreamWriter | None = None
         self._agent: asyncio.StreamWriter | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -24,6 +23,8 @@ class Relay:
 
     async def plug(self) -> int:
         """A new agent's end; the descriptor to hand to it (and to close)."""
+        if self._agent is not None:
+            self._agent.close()
         ours, theirs = socket.socketpair()
         reader, self._agent = await asyncio.open_unix_connection(sock=ours)
         self._go(self._from_agent(reader))
@@ -39,11 +40,15 @@ class Relay:
         self._daemon = writer
         writer.write(self.stale)
         self.stale = b""
-        while data := await reader.read(1 << 16):
-            if not self.deaf and self._agent is not None:
-                self._agent.write(data)
-                await self._agent.drain()
-        writer.close()
+        try:
+            while data := await reader.read(1 << 16):
+                if self._agent is not None:
+                    self._agent.write(data)
+                    await self._agent.drain()
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
 
     async def _from_agent(self, reader: asyncio.StreamReader) -> None:
         while data := await reader.read(1 << 16):

@@ -141,7 +141,8 @@ async def test_an_agent_that_breaks_off_for_ever_is_given_up(guest: Guest, agent
 
 
 async def test_a_flood_of_restarts_is_given_up(guest: Guest, agent: ChannelAgent) -> None:
-    guest.send(wire.sync(wire.SYNC_ME) * 1000)
+    guest.on_sync = lambda nonce: wire.sync(nonce) + wire.frame(wire.HELLO, 0, b"{}") + wire.sync(wire.SYNC_ME) * 1000
+    guest.send(wire.sync(wire.SYNC_ME))
     with pytest.raises(Interrupted, match="given up"):
         while True:
             await within(agent.wait_ready(LIMIT))

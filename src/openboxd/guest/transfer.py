@@ -14,6 +14,7 @@ from openboxd.guest.refusals import raise_refusal
 from openboxd.model import DirEntry, Listing
 
 MAX_PATH = 4096
+MAX_SIZE = 1 << 63
 ENTRY_BYTES = 2048  # the longest line an entry can have: a name of 255 bytes, each escaped as six characters
 
 
@@ -103,7 +104,7 @@ async def download(channel: Channel, path: str) -> tuple[int, AsyncIterator[byte
         if found is None:
             raise_refusal(call.result or {}, channel.label)
         size = (found or {}).get("size")
-        if not isinstance(size, int) or size < 0:
+        if not isinstance(size, int) or not 0 <= size < MAX_SIZE:
             raise OperationFailed(f"machine {channel.label} did not tell the size of '{path}'")
     except BaseException:
         call.reset()
@@ -126,7 +127,7 @@ async def list_dir(channel: Channel, path: str, limit: int) -> Listing:
         call.reset()
     try:
         entries = tuple(_entry(json.loads(line)) for line in text.splitlines()[:limit])
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise OperationFailed(f"machine {channel.label} sent a malformed listing of '{path}'") from error
     return Listing(entries, bool(result.get("truncated")))
 
@@ -135,6 +136,7 @@ def _entry(line: Any) -> DirEntry:
     name, is_dir, size, permissions, modified, added = line
     # Names are bytes in the guest; what is not UTF-8 cannot be shown, but must not break what carries it.
     shown = str(name).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    if not shown or "/" in shown:
-        raise ValueError("not the name of an entry")
-    return DirEntry(shown, bool(is_dir), int(size), str(permissions)[:16], int(modified), int(added))
+    numbers = [int(number) for number in (size, modified, added)]
+    if not shown or "/" in shown or not all(abs(number) < MAX_SIZE for number in numbers) or numbers[0] < 0:
+        raise ValueError("not an entry of a directory")
+    return DirEntry(shown, bool(is_dir), numbers[0], str(permissions)[:16], *numbers[1:])
