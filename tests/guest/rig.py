@@ -21,6 +21,7 @@ from openboxd.guest.connector import ChannelAgent, ChannelConnector
 
 T = TypeVar("T")
 LIMIT = 20.0
+PYTHON = os.environ.get("BOXD_TEST_AGENT_PYTHON", sys.executable)  # what the agent runs on
 FAST = Timing(first_wait=0.3, last_wait=1.0)
 LABEL = "web"
 
@@ -61,7 +62,7 @@ class Rig:
         self.socket.unlink(missing_ok=True)
         arguments = [*(port or ("--socket", str(self.socket))), "--user", self.user, "--home", str(self.home)]
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable,
+            PYTHON,
             "-I",
             "-S",
             str(self.program),
@@ -84,8 +85,21 @@ class Rig:
         await agent.wait_ready(LIMIT)
         return agent
 
+    def commands(self) -> list[int]:
+        """What the agent has started and still runs, known by its home."""
+        mark, found = f"HOME={self.home}".encode(), []
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+            except OSError:  # gone, or not ours
+                pass
+        return found
+
     async def clean(self) -> None:
         await self.stop()
+        for pid in self.commands():
+            os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.base, ignore_errors=True)
 
 
