@@ -260,6 +260,7 @@ class FakeService:
             size=machine.size,
         )
         self._checkpoints[machine.id].append(checkpoint)
+        await self._notify()
         self._spawn(self._save(machine, checkpoint))
         return checkpoint
 

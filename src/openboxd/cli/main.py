@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import traceback
+from typing import NoReturn
 
 import click
 
@@ -51,16 +53,19 @@ for command in (machine, image, daemon, doctor, version, completion, connect):
 cli.add_command(list_machines, "ls")
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run, and turn every outcome into an exit status and at most one line of error."""
     try:
         status = _run()
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has left. Python would complain when it flushes at exit: give it somewhere to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         status = PIPE_CLOSED
-    sys.exit(status)
+    except SystemExit as end:  # the shell's completion ends this way
+        status = end.code if isinstance(end.code, int) else 0
+        sys.stdout.flush()
+    # Not sys.exit: Python would flush again what nobody reads, and gRPC's threads, which outlive the work, can abort
+    # a process in its last moments. Nothing of ours is left to be done.
+    os._exit(status)
 
 
 def _run() -> int:
@@ -85,7 +90,7 @@ def _run() -> int:
         raise
     except Exception as error:
         if os.environ.get("BOXD_DEBUG"):
-            raise
+            traceback.print_exc()
         if isinstance(error, OSError) and error.errno == errno.EPIPE:
             raise BrokenPipeError from error
         report_error(f"boxd failed unexpectedly: {type(error).__name__}: {error}; BOXD_DEBUG=1 shows where")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,24 +18,37 @@ T = TypeVar("T")
 
 @dataclass
 class State:
-    """Options that may stand before or after any command."""
+    """Options that may stand before or after any command, and the one connection of this process."""
 
     json: bool = False
     api_url: str = ""
+    _runner: asyncio.Runner | None = None
+    _connection: AbstractAsyncContextManager[Client] | None = None
+    _client: Client | None = None
 
     def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        """Connect, do `work`, close. Ctrl-C cancels the work and arrives as KeyboardInterrupt.
+        """Do `work` with the client, which is connected once. Ctrl-C cancels the work and is a KeyboardInterrupt.
 
-        gRPC is imported here: it takes longer to load than `--help` may take altogether.
+        The connection is never closed, it ends with the process: gRPC can abort a process that tears it down, and
+        the daemon takes a closed socket for what it is. gRPC is imported here, because loading it takes longer than
+        `--help` may take altogether.
         """
-        from openboxd.client.client import open_client
-        from openboxd.client.endpoint import resolve
 
         async def connected() -> T:
-            async with open_client(resolve(self.api_url)) as client:
-                return await work(client)
+            return await work(await self._connect())
 
-        return asyncio.run(connected())
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        return self._runner.run(connected())
+
+    async def _connect(self) -> Client:
+        if self._client is None:
+            from openboxd.client.client import open_client
+            from openboxd.client.endpoint import resolve
+
+            self._connection = open_client(resolve(self.api_url))
+            self._client = await self._connection.__aenter__()
+        return self._client
 
 
 pass_state = click.make_pass_decorator(State, ensure=True)

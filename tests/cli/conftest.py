@@ -1,0 +1,142 @@
+"""The real command as a subprocess, against a real server over the fake service."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from openboxd.api.ports import NewMachine
+from openboxd.api.server import serve
+from tests.fakes.service import KEY, FakeService
+
+LIMIT = 20
+BOXD = Path(sys.executable).with_name("boxd")
+
+
+@dataclass
+class Result:
+    status: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out.decode()
+
+    @property
+    def json(self):
+        """Exactly one document, or this fails."""
+        return json.loads(self.out)
+
+
+class Boxd:
+    """Runs `boxd`."""
+
+    def __init__(self, address: str, home: Path) -> None:
+        self.environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "BOXD_BASE_URL": f"http://{address}",
+            "BOXD_API_KEY": KEY,
+        }
+
+    async def start(self, *argv: str, stdin=asyncio.subprocess.DEVNULL, **options):
+        return await asyncio.create_subprocess_exec(
+            BOXD,
+            *argv,
+            stdin=stdin,
+            stdout=options.pop("stdout", asyncio.subprocess.PIPE),
+            stderr=options.pop("stderr", asyncio.subprocess.PIPE),
+            env={**self.environ, **options.pop("env", {})},
+            **options,
+        )
+
+    async def __call__(self, *argv: str, feed: bytes | None = None, **options) -> Result:
+        if feed is not None:
+            options["stdin"] = asyncio.subprocess.PIPE
+        process = await self.start(*argv, **options)
+        try:
+            out, err = await asyncio.wait_for(process.communicate(feed), LIMIT)
+        except TimeoutError:
+            process.kill()
+            raise
+        return Result(process.returncode, out or b"", (err or b"").decode())
+
+    async def on_terminal(self, *argv: str, reply: bytes, until: bytes, **options) -> tuple[int, bytes]:
+        """Run on a terminal of its own; once `until` has been shown, type `reply`. Status, and all that was shown."""
+        master, slave = pty.openpty()
+        process = await self.start(
+            *argv, stdin=slave, stdout=slave, stderr=slave, preexec_fn=lambda: _own_terminal(), **options
+        )
+        os.close(slave)
+        shown = bytearray()
+        typed = False
+        try:
+            async with asyncio.timeout(LIMIT):
+                while piece := await _read(master):
+                    shown += piece
+                    if not typed and until in shown:
+                        os.write(master, reply)
+                        typed = True
+                return await process.wait(), bytes(shown)
+        finally:
+            if process.returncode is None:
+                process.kill()
+            os.close(master)
+
+
+def _own_terminal() -> None:
+    os.setsid()
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+async def _read(master: int) -> bytes:
+    ready = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(master, ready.set)
+    try:
+        await ready.wait()
+        return os.read(master, 4096)
+    except OSError:
+        return b""  # the last process on the terminal is gone
+    finally:
+        loop.remove_reader(master)
+
+
+@pytest.fixture
+async def service(tmp_path):
+    fake = FakeService(tmp_path / "fake")
+    yield fake
+    await fake.close()
+
+
+@pytest.fixture
+async def boxd(service, tmp_path):
+    home = tmp_path / "user"
+    home.mkdir()
+    async with serve(service, "127.0.0.1:0") as address:
+        yield Boxd(address, home)
+
+
+@pytest.fixture
+async def web(service):
+    """A machine named web that runs, with the checkpoint `one`."""
+    caller = service.authenticate(KEY)
+    machine = await service.create_machine(caller, NewMachine(name="web"))
+    await service.until(lambda: service.machine(caller, "web").status == "running")
+    await service.save_checkpoint(caller, "web", "one")
+    await service.checkpoint_done(caller, "web", "one")
+    return machine
