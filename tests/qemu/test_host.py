@@ -61,7 +61,12 @@ async def test_processes_are_found_by_their_arguments(tmp_path: Path) -> None:
     word = f"needle-{os.getpid()}"
     process = start_detached(["/bin/sleep", "60"], log=tmp_path / "log")
     other = start_detached([sys.executable, "-c", "import time; time.sleep(60)", word], log=tmp_path / "log")
-    found = pidfd.find(lambda argv: word in argv)
+    async with asyncio.timeout(10):
+        while True:  # the kernel shows arguments a moment after the start
+            found = pidfd.find(lambda argv: word in argv)
+            if found:
+                break
+            await asyncio.sleep(0.001)
     assert [one.pid for one in found] == [other.pid]
     await pidfd.kill_all(found)
     await asyncio.wait_for(other.wait(), 10)
