@@ -30,8 +30,9 @@ def find_kernel() -> Path:
     """A kernel for the guest: of the environment, or of an image in the pool."""
     if "BOXD_TEST_KERNEL" in os.environ:
         return Path(os.environ["BOXD_TEST_KERNEL"])
-    for kernel in sorted((default_home() / "pool/images").glob("*/vmlinuz")):
-        return kernel
+    for images in (default_home() / "pool/images", Path.home() / ".cache/boxd-test/images"):
+        for kernel in sorted(images.glob("*/vmlinuz")):
+            return kernel
     pytest.skip("no kernel: build an image, or set BOXD_TEST_KERNEL")
 
 
