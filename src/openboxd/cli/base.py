@@ -27,12 +27,22 @@ def json_option() -> click.Option:
     )
 
 
+class PipeClosed(Exception):
+    """Whoever read our output has left. Not an OSError: click would take that for a failure of its own."""
+
+
 class Command(click.Command):
     """A command with `--json`."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.params.append(json_option())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise PipeClosed from None
 
 
 class Group(click.Group):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 import traceback
@@ -10,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from openboxd.cli.base import Group
+from openboxd.cli.base import Group, PipeClosed
 from openboxd.cli.checkpoint import checkpoint
 from openboxd.cli.completion import completion
 from openboxd.cli.daemon import daemon
@@ -58,7 +57,7 @@ def main() -> NoReturn:
     try:
         status = _run()
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, PipeClosed):
         status = PIPE_CLOSED
     except SystemExit as end:  # the shell's completion ends this way
         status = end.code if isinstance(end.code, int) else 0
@@ -86,13 +85,11 @@ def _run() -> int:
     except BoxdError as error:
         report_error(error.message)
         return error.exit_status
-    except BrokenPipeError:
+    except PipeClosed:
         raise
     except Exception as error:
         if os.environ.get("BOXD_DEBUG"):
             traceback.print_exc()
-        if isinstance(error, OSError) and error.errno == errno.EPIPE:
-            raise BrokenPipeError from error
         report_error(f"boxd failed unexpectedly: {type(error).__name__}: {error}; BOXD_DEBUG=1 shows where")
         return 1
 

@@ -43,8 +43,8 @@ def parse_url(url: str) -> Address:
     Raises:
         InvalidArgument: it is none of these.
     """
+    bare = "://" not in url
     text = url.strip().rstrip("/")
-    bare = "://" not in text
     try:
         parts = urlsplit(f"//{text}" if bare else text)
         host, port = parts.hostname or "", parts.port

@@ -41,6 +41,8 @@ def cp(state: State, source: str, target: str, recursive: bool) -> None:
         raise click.UsageError("--json and - both want stdout")
     try:
         count, total = state.run(lambda client: _copy(client, origin, goal, recursive))
+    except BrokenPipeError:
+        raise
     except OSError as error:
         fail(f"{error.filename or source}: {error.strerror}")
     text = "" if target == "-" else f"copied {count} file{'s' if count != 1 else ''}, {size(total)}"
