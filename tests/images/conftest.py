@@ -13,6 +13,11 @@ from openboxd.host import files, reflink
 from tests.lab import CACHE
 
 
+def host_lists() -> set[str]:
+    """Names of the package lists that the host's own apt holds."""
+    return {file.name for file in Path("/var/lib/apt/lists").iterdir()}
+
+
 @pytest.fixture(scope="session")
 def built() -> Path:
     """Directory of the image; a new recipe takes the place of the old one."""
@@ -23,7 +28,9 @@ def built() -> Path:
         files.remove(place)
         staging = place / "staging"
         staging.mkdir(parents=True)
+        before = host_lists()
         asyncio.run(images.build(staging, recipe, lambda progress: None))
+        assert host_lists() == before, "the build touched apt's lists of the host"
         staging.rename(final)
     return final
 

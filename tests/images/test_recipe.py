@@ -91,6 +91,11 @@ def test_the_script_is_sound_shell(tmp_path: Path) -> None:
     subprocess.run(["sh", "-n", script], check=True)
 
 
+def test_the_script_leaves_the_configuration_of_mmdebstrap_alone() -> None:
+    # It lies in the tree's /tmp; once it is gone, mmdebstrap's last apt-get acts on the host.
+    assert "/tmp/" not in debian([]).script
+
+
 def test_how_the_programs_are_called() -> None:
     recipe: Recipe = dataclasses.replace(debian([]), script="", late=(), early=())
     work = Path("/staging/.work")

@@ -145,5 +145,5 @@ rm -f "$root"/var/lib/systemd/random-seed "$root"/etc/.pwd.lock "$root"/etc/*-
 
 rm -rf "$root"/var/cache/apt/*.bin "$root"/var/cache/debconf/*-old "$root"/var/cache/ldconfig/aux-cache
 rm -rf "$root"/var/log/apt "$root"/var/log/dpkg.log "$root"/var/log/alternatives.log "$root"/var/log/bootstrap.log
-rm -rf "$root"/tmp/* "$root"/var/tmp/*
+# Not /tmp: mmdebstrap keeps its apt configuration there until it is done, and without it would clean up on the HOST.
 """
