@@ -1,0 +1,23 @@
+"""Fixtures for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.lab import Daemon, Lab, mounted
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """A place with an image and a machine that has booted once; see tests.lab."""
+    with mounted() as mount:
+        yield Lab(mount)
+
+
+@pytest.fixture
+def daemon(lab: Lab) -> Iterator[Daemon]:
+    """A daemon of the test's own, in which machine `golden` runs, freshly restored."""
+    with lab.daemon() as daemon:
+        yield daemon

@@ -1,0 +1,260 @@
+"""Where tests meet real guests: a filesystem with reflinks, an image, and a home with a machine that has booted once.
+
+A boot takes half a minute without KVM, a restore a second. So one home is prepared and kept (by the digest of the
+image's recipe), in which machine `golden` has a checkpoint `booted`; a test gets a reflink copy of that home, starts
+a daemon of its own on it, and restores. Everything is under one directory and one run directory, so that a session
+can clean what an interrupted one left: its QEMU processes, its daemons, its mount.
+
+    ~/.cache/boxd-test (BOXD_TEST_HOME)
+        disk.xfs        mounted on mnt/ while the tests run
+        mnt/base/       the prepared home
+        mnt/t-.../      copies of it, one a test
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openboxd import images
+from openboxd.guest import payload
+from openboxd.host import pidfd
+
+CACHE = Path(os.environ.get("BOXD_TEST_HOME", Path.home() / ".cache/boxd-test"))
+RUN_ROOT = Path("/run/boxd-test")
+MOUNT = CACHE / "mnt"
+SIZE = 24 << 30
+BOXD = Path(sys.executable).with_name("boxd")
+
+GOLDEN = "golden"
+BOOTED = "booted"
+
+
+def run(*arguments: object, **options: Any) -> str:
+    """Run a program; its output. Fails with what it said."""
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, f"{arguments} ended with {done.returncode}: {done.stderr or done.stdout}"
+    return done.stdout
+
+
+@contextlib.contextmanager
+def mounted() -> Iterator[Path]:
+    """The filesystem, empty of what an interrupted session left."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    end_leftovers()
+    disk = CACHE / "disk.xfs"
+    if not disk.exists():
+        new = disk.with_suffix(".new")
+        with new.open("wb") as file:
+            file.truncate(SIZE)
+        run("mkfs.xfs", "-q", "-m", "reflink=1", new)
+        new.rename(disk)
+    MOUNT.mkdir(exist_ok=True)
+    run("mount", "-o", "loop", disk, MOUNT)
+    try:
+        for left in MOUNT.glob("t-*"):
+            shutil.rmtree(left)
+        yield MOUNT
+    finally:
+        end_leftovers()
+
+
+def end_leftovers() -> None:
+    """End processes that work below our directories, and unmount."""
+    marks = (f"{RUN_ROOT}/", f"{MOUNT}/")
+    found = pidfd.find(lambda argv: any(mark in argument for argument in argv for mark in marks))
+    for process in found:
+        if process.pid != os.getpid():
+            pidfd.send(process.pidfd, signal.SIGKILL)
+            _wait_gone(process.pidfd)
+        os.close(process.pidfd)
+    if MOUNT.is_mount():
+        run("umount", MOUNT)
+    shutil.rmtree(RUN_ROOT, ignore_errors=True)
+
+
+def _wait_gone(descriptor: int) -> None:
+    deadline = time.monotonic() + 10
+    while not pidfd.is_gone(descriptor):
+        assert time.monotonic() < deadline, "a process does not end"
+        time.sleep(0.01)
+
+
+@dataclass
+class Daemon:
+    """A daemon on a home of its own, and the CLI that talks to it."""
+
+    home: Path
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Environment of the daemon and of its CLI; nothing of ours leaks in."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("BOXD_") or k == "BOXD_MIRROR"}
+        own = {
+            "BOXD_HOME": str(self.home),
+            "BOXD_CONFIG": str(self.home / "config.json"),
+            "BOXD_RUN_DIR": str(RUN_ROOT),
+            "BOXD_ACCEL": "tcg",
+            "PYTHONUNBUFFERED": "1",
+        }
+        return kept | own | self.extra
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def key(self) -> str:
+        return (self.home / "admin.key").read_text().strip()
+
+    @property
+    def log(self) -> str:
+        return (self.home / "daemon.log").read_text()
+
+    def start(self) -> None:
+        """Start it and wait until it serves."""
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.port = self.port or free_port()
+        before = self.log.count(" serves ") if (self.home / "daemon.log").exists() else 0
+        with (self.home / "daemon.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [BOXD, "daemon", "run", "--home", self.home, "--listen", f"127.0.0.1:{self.port}"],
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        deadline = time.monotonic() + 90
+        while self.log.count(" serves ") == before:
+            assert self.process.poll() is None, f"the daemon ended: {self.log[-2000:]}"
+            assert time.monotonic() < deadline, f"the daemon does not serve: {self.log[-2000:]}"
+            time.sleep(0.02)
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        """End it, by SIGTERM (machines run on) or as told. Harmless twice."""
+        if self.process is not None:
+            self.process.send_signal(number)
+            self.process.wait(60)
+            self.process = None
+
+    def restart(self, number: int = signal.SIGTERM) -> None:
+        """End and start again; same port."""
+        self.end(number)
+        self.start()
+
+    def boxd(self, *arguments: object, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run the CLI with stdin closed."""
+        env = self.env | {"BOXD_BASE_URL": self.url, "BOXD_API_KEY": self.key}
+        options = {"stdin": subprocess.DEVNULL, "timeout": 300, "env": env} | options
+        done = subprocess.run([BOXD, *map(str, arguments)], capture_output=True, text=True, check=False, **options)
+        if check:
+            assert done.returncode == 0, f"boxd {arguments} ended with {done.returncode}: {done.stderr}"
+        return done
+
+    def json(self, *arguments: object) -> Any:
+        """Run the CLI with --json; what it printed."""
+        return json.loads(self.boxd("--json", *arguments).stdout)
+
+    def sh(self, command: str, machine: str = GOLDEN) -> str:
+        """Run a shell line in a machine; its stdout."""
+        return self.boxd("machine", "exec", machine, "--", "sh", "-c", command).stdout
+
+    def qemus(self) -> list[int]:
+        """Pids of this home's QEMU processes."""
+        found = pidfd.find(lambda argv: any(str(self.home) in a for a in argv) and "qemu-system" in argv[0])
+        for process in found:
+            os.close(process.pidfd)
+        return [process.pid for process in found]
+
+    def close(self) -> None:
+        """Stop the daemon and end its machines; the home stays."""
+        self.end(signal.SIGKILL)
+        for pid in self.qemus():
+            descriptor = os.pidfd_open(pid)
+            pidfd.send(descriptor, signal.SIGKILL)
+            _wait_gone(descriptor)
+            os.close(descriptor)
+
+
+def free_port() -> int:
+    """A TCP port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Lab:
+    """The prepared home and copies of it."""
+
+    def __init__(self, mount: Path) -> None:
+        self.mount = mount
+        self.base = mount / "base"
+        self.image = images.debian(payload.files().values()).digest
+        self._prepare()
+
+    def _prepare(self) -> None:
+        ready = self.base / "ready"
+        wanted = f"{self.image} {run('qemu-system-x86_64', '--version').splitlines()[0]}"
+        if ready.exists() and ready.read_text() == wanted:
+            return
+        shutil.rmtree(self.base, ignore_errors=True)
+        daemon = Daemon(self.base)
+        daemon.start()
+        try:
+            daemon.boxd("image", "build", timeout=1800)
+            daemon.boxd("machine", "new", GOLDEN, "--vcpu", 1, "--memory", "1G", timeout=600)
+            self._settle(daemon)
+            daemon.boxd("machine", "checkpoint", "save", GOLDEN, BOOTED)
+            daemon.boxd("machine", "stop", GOLDEN)
+            daemon.end()
+        finally:
+            daemon.close()
+        ready.write_text(wanted)
+
+    @staticmethod
+    def _settle(daemon: Daemon) -> None:
+        """Until systemd has nothing left to start, so that copies are idle. The agent answers long before."""
+        deadline = time.monotonic() + 180
+        while True:
+            asked = ("machine", "exec", GOLDEN, "--", "systemctl", "is-system-running", "--wait")
+            state = daemon.boxd(*asked, check=False)
+            if state.stdout.strip() in ("running", "degraded"):
+                return
+            assert time.monotonic() < deadline, f"the guest does not settle: {state}"
+            time.sleep(0.5)
+
+    @property
+    def image_dir(self) -> Path:
+        """The image: vmlinuz, initrd, disk.raw."""
+        return self.base / "pool/images" / self.image
+
+    @contextlib.contextmanager
+    def daemon(self, *, running: bool = True, extra: dict[str, str] | None = None) -> Iterator[Daemon]:
+        """A daemon on a copy of the prepared home; with `running`, machine `golden` runs, freshly restored."""
+        home = self.mount / f"t-{secrets.token_hex(4)}"
+        run("cp", "-a", "--reflink=always", self.base, home)
+        (home / "daemon.log").unlink()
+        daemon = Daemon(home, extra=extra or {})
+        try:
+            daemon.start()
+            if running:
+                daemon.boxd("machine", "checkpoint", "restore", GOLDEN, BOOTED, "-y")
+            yield daemon
+        finally:
+            daemon.close()
+            shutil.rmtree(home)
