@@ -112,8 +112,10 @@ async def test_a_stdin_that_never_ends_does_not_hold_the_caller(boxd, web, tmp_p
     assert time.monotonic() - began < 3
 
 
-async def test_a_command_that_does_not_read_ends_all_the_same(boxd, web):
-    assert (await boxd("machine", "exec", "web", "--", "true", feed=bytes(5_000_000))).status == 0
+@pytest.mark.parametrize("turn", range(5))
+async def test_a_command_that_does_not_read_ends_all_the_same(boxd, web, turn):
+    done = await boxd("machine", "exec", "web", "--", "sh", "-c", "exit 4", feed=bytes(5_000_000))
+    assert (done.status, done.err) == (4, "")
 
 
 # -- endings

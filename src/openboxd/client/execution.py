@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,6 +19,8 @@ class Execution:
 
     def __init__(self, connection: Connection, ref: str, request: ExecRequest) -> None:
         self.exit_code: int | None = None
+        self._sending = asyncio.Lock()
+        self._over = False
         self._connection = connection
         self._call: grpc.aio.StreamStreamCall[Any, pb.ExecChunk] = connection.duplex(f"{BOXD_API}Exec", pb.ExecChunk)
         self._first = pb.ExecChunk(
@@ -36,6 +39,10 @@ class Execution:
                 last = chunk
                 if chunk.data:
                     yield ExecOutput(chunk.data, chunk.is_stderr)
+                else:
+                    # The last chunk: the daemon closes the call once it knows that nothing more is coming.
+                    self._over = True
+                    await self.write_eof()
         if last is None:
             raise OutcomeUnknown("the command ended without an exit status")
         self.exit_code = last.exit_code
@@ -49,17 +56,19 @@ class Execution:
         await self._write(pb.ExecChunk(cols=cols, rows=rows, window_change=True))
 
     async def write_eof(self) -> None:
-        """End stdin."""
-        if not self._call.done():
-            await self._call.done_writing()
+        """End stdin. Harmless twice."""
+        async with self._sending:
+            if not self._call.done():
+                await self._call.done_writing()
 
     def cancel(self) -> None:
         """Hang up, which ends the command. Harmless when it is over."""
         self._call.cancel()
 
     async def _write(self, chunk: pb.ExecChunk) -> None:
-        try:
-            if not self._call.done():
-                await self._call.write(chunk)
-        except (grpc.aio.AioRpcError, grpc.aio.UsageError):
-            pass  # the call is over; `output` says how
+        async with self._sending:
+            try:
+                if not (self._over or self._call.done()):
+                    await self._call.write(chunk)
+            except (grpc.aio.AioRpcError, grpc.aio.UsageError):
+                pass  # the call is over; `output` says how
