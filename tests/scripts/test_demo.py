@@ -1,0 +1,74 @@
+"""The demo must not say that all is well when it is not."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+FIRST = {"pid": 7, "pattern": "ab", "counter": 100}
+LAST = {"pid": 7, "pattern": "ab", "counter": 200}
+
+
+@pytest.fixture(scope="module")
+def demo() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("demo", SCRIPTS / "demo.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_true_restore_passes(demo: ModuleType) -> None:
+    demo.compare(FIRST, LAST, {**LAST, "counter": 150}, 1.0, {**LAST, "counter": 160})
+
+
+@pytest.mark.parametrize(
+    ("after", "again"),
+    [
+        ({"pid": 8}, {}),  # started anew
+        ({"pattern": "cd"}, {}),
+        ({"counter": 99}, {}),  # older than the save
+        ({"counter": 301}, {}),  # more than it can have counted
+        ({}, {"counter": 150}),  # stands still
+    ],
+)
+def test_anything_else_fails(demo: ModuleType, after: dict[str, Any], again: dict[str, Any]) -> None:
+    with pytest.raises(demo.Wrong):
+        demo.compare(FIRST, LAST, {**LAST, "counter": 150, **after}, 1.0, {**LAST, "counter": 400, **again})
+
+
+def test_the_guests_program_makes_loses_and_describes_its_data(tmp_path: Path) -> None:
+    def guest(word: str) -> str:
+        argv = [sys.executable, SCRIPTS / "demo_guest.py", word]
+        return subprocess.run(argv, env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=True).stdout
+
+    guest("prepare")
+    assert '"pid"' in guest("start")
+    before = guest("look")
+    assert '"files": 50' in before
+    assert '"rows": 1000' in before
+    assert guest("look") == before
+    guest("wreck")
+    assert '"rows": 0' in guest("look")
+    with pytest.raises(subprocess.CalledProcessError):
+        guest("ask")
+
+
+@pytest.mark.parametrize("name", ["setup", "test", "demo"])
+def test_the_shell_scripts_parse(name: str) -> None:
+    subprocess.run(["bash", "-n", SCRIPTS / name], check=True)
+
+
+def test_setup_refuses_what_it_does_not_know() -> None:
+    done = subprocess.run([SCRIPTS / "setup", "--bogus"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "usage" in done.stderr
