@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import ipaddress
 import logging
 import os
 import signal
@@ -38,9 +39,10 @@ log = logging.getLogger(__name__)
 class Builder:
     """The image recipes of this host, with the agent that belongs to this daemon."""
 
-    def __init__(self) -> None:
+    def __init__(self, mirror: str) -> None:
         recipe = images.debian(payload.files().values())
         self._recipes = {recipe.name: recipe}
+        self._mirror = mirror
 
     def names(self) -> Sequence[str]:
         """The default image's name first."""
@@ -52,7 +54,7 @@ class Builder:
 
     async def build(self, name: str, staging: Path, report: Report) -> Image:
         """See control.ports.ImageBuilder."""
-        return await images.build(staging, self._recipe(name), report)
+        return await images.build(staging, self._recipe(name), report, mirror=self._mirror)
 
     def _recipe(self, name: str) -> images.Recipe:
         if name not in self._recipes:
@@ -92,9 +94,9 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
         pool = open_pool(settings)
         control = _control(settings, store, pool, fault)
         try:
-            await _first_start(settings, store)
             await control.team.recover()
             async with keep_house(store, pool), serve_api(control, settings.listen) as address:
+                await _first_start(settings, store, address)
                 yield address
         finally:
             await control.close()
@@ -117,7 +119,7 @@ def _control(settings: Settings, store: SqlStore, pool: DirectoryPool, fault: Fa
     async def examine() -> Sequence[Finding]:
         return await _examine(settings, hypervisor, pool)
 
-    return Control(drivers, store, Builder(), examine)
+    return Control(drivers, store, Builder(settings.mirror), examine)
 
 
 def _any_kernel(store: SqlStore, pool: Pool) -> Path | None:
@@ -136,15 +138,30 @@ async def _examine(settings: Settings, hypervisor: QemuHypervisor, pool: Directo
     return [*found, doctor.pool(pool.kind, pool.reason), doctor.room(pool.space())]
 
 
-async def _first_start(settings: Settings, store: SqlStore) -> None:
-    """Make the owner and their key, and let the `boxd` of whoever started us find both."""
-    if store.users():
+async def _first_start(settings: Settings, store: SqlStore, address: str) -> None:
+    """Make the owner and their key, and let the `boxd` of whoever started us find both.
+
+    A key that is on file but not in the store would lock everybody out, so the file is written first.
+    """
+    users = store.users()
+    if users and store.api_keys(users[0].id):
         return
-    key = await accounts.create_owner(store, getpass.getuser())
+    key = accounts.new_key()
     write_atomic(settings.admin_key, f"{key}\n".encode())
+    await accounts.create_owner(store, getpass.getuser(), key)
     try:
-        path = write_config(base_url=f"http://{settings.listen}", api_key=key)
+        path = write_config(base_url=_local_url(address), api_key=key)
     except (OSError, BoxdError) as error:
         log.warning("the local configuration was not written (%s); use the key in %s", error, settings.admin_key)
         return
     log.info("made the owner's key: %s, and the configuration: %s", settings.admin_key, path)
+
+
+def _local_url(address: str) -> str:
+    """How this host reaches an address that is listened on: a wildcard is reached by loopback."""
+    host, _, port = address.rpartition(":")
+    try:
+        wildcard = ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:  # a name
+        wildcard = False
+    return f"http://{'127.0.0.1' if wildcard else host}:{port}"

@@ -18,7 +18,8 @@ from openboxd.store import open_store
 async def test_a_key_opens_and_is_stored_hashed_only(tmp_path: Path) -> None:
     store = open_store(tmp_path / "boxd.db")
     try:
-        key = await accounts.create_owner(store, "ada")
+        key = accounts.new_key()
+        await accounts.create_owner(store, "ada", key)
         assert re.fullmatch(r"bxd_[A-Za-z0-9]{40}", key)
         caller, row = accounts.authenticate(store, key, time.time())
         assert store.user(caller.user_id) is not None

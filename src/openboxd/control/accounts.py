@@ -37,16 +37,17 @@ def digest_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-async def create_owner(store: ControlStore, name: str) -> str:
-    """Make the first user with a key; the key, which is shown this once."""
-    user = User(id="u_" + secrets.token_hex(8), name=name)
-    await store.add_user(user)
-    return await create_api_key(store, user.id, "owner")
+async def create_owner(store: ControlStore, name: str, key: str) -> None:
+    """Make the first user, unless there is one, and give them `key`."""
+    users = store.users()
+    user = users[0] if users else User(id="u_" + secrets.token_hex(8), name=name)
+    if not users:
+        await store.add_user(user)
+    await add_api_key(store, user.id, "owner", key)
 
 
-async def create_api_key(store: ControlStore, user_id: str, name: str) -> str:
-    """Add a key for a user; the key itself."""
-    key = new_key()
+async def add_api_key(store: ControlStore, user_id: str, name: str, key: str) -> None:
+    """Let `key` open a user's account; what is stored is its digest."""
     row = ApiKey(
         id="key_" + secrets.token_hex(8),
         user_id=user_id,
@@ -55,7 +56,6 @@ async def create_api_key(store: ControlStore, user_id: str, name: str) -> str:
         created_at=int(time.time()),
     )
     await store.add_api_key(row, digest_of(key))
-    return key
 
 
 def authenticate(store: ControlStore, token: str, now: float) -> tuple[Caller, ApiKey]:

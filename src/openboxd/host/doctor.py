@@ -25,7 +25,7 @@ OK, WARNING, MISSING = "ok", "warning", "missing"
 
 _QEMU_REMEDY = {
     "debian 12": "apt install -t bookworm-backports qemu-system-x86 (scripts/setup adds that source)",
-    "ubuntu": "on Ubuntu 24.04: add-apt-repository cloud-archive:flamingo && apt install qemu-system-x86",
+    "ubuntu": "on Ubuntu 24.04: add-apt-repository cloud-archive:epoxy && apt install qemu-system-x86",
 }
 
 

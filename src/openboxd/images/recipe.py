@@ -115,7 +115,7 @@ def debian(payload: Iterable[PayloadFile], disk_bytes: int = DISK_BYTES) -> Reci
         for file in sorted(payload, key=lambda f: f.path)
     )
     return Recipe(
-        name=f"debian-13-{SUITE}",
+        name="debian-13",
         suite=SUITE,
         packages=PACKAGES,
         early=tuple(TreeFile(path, text.encode(), mode) for path, (text, mode) in sorted(system.EARLY.items())),

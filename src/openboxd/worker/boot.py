@@ -12,7 +12,7 @@ from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.runs import Starting, disk_of, end_present_run, new_run_id, run_spec
 from openboxd.worker.steps import Steps, to_the_end
 
-PRESS_AGAIN = 10.0
+PRESS_AGAIN = 3.0
 """Seconds between presses of the power button: a guest that is still booting misses the first ones."""
 
 log = logging.getLogger(__name__)
