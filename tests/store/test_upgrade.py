@@ -22,13 +22,15 @@ from openboxd.store import engine, open_store, upgrade
 from openboxd.store.schema import REVISION, metadata
 from tests.contracts.store import furnish
 
-SECOND = '''
+LATER = "9000"
+
+SECOND = f'''
 """A migration to come."""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "{LATER}"
+down_revision = "{REVISION}"
 
 
 def upgrade() -> None:
@@ -122,16 +124,16 @@ async def test_an_older_store_is_brought_up_with_its_rows(
     store.close()
     later = tmp_path / "100% later"
     shutil.copytree(upgrade.MIGRATIONS, later, ignore=shutil.ignore_patterns("__pycache__"))
-    (later / "versions" / "0002_colour.py").write_text(SECOND)
+    (later / "versions" / f"{LATER}_colour.py").write_text(SECOND)
     monkeypatch.setattr(upgrade, "MIGRATIONS", later)
-    monkeypatch.setattr(upgrade, "REVISION", "0002")
+    monkeypatch.setattr(upgrade, "REVISION", LATER)
     again = open_store(database)
     assert again.machine(machine.id) == machine, "an added column is in nobody's way"
     again.close()
     with _transaction(database) as connection:
         table = Table("machines", MetaData(), autoload_with=connection)
         assert connection.scalar(table.select().with_only_columns(table.c.colour)) == "grey"
-        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == "0002"
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == LATER
 
 
 def test_a_failed_migration_changes_nothing(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,9 +141,9 @@ def test_a_failed_migration_changes_nothing(database: Path, tmp_path: Path, monk
     before = _schema(database)
     later = tmp_path / "later"
     shutil.copytree(upgrade.MIGRATIONS, later, ignore=shutil.ignore_patterns("__pycache__"))
-    (later / "versions" / "0002_broken.py").write_text(SECOND + '    raise RuntimeError("half-way")\n')
+    (later / "versions" / f"{LATER}_broken.py").write_text(SECOND + '    raise RuntimeError("half-way")\n')
     monkeypatch.setattr(upgrade, "MIGRATIONS", later)
-    monkeypatch.setattr(upgrade, "REVISION", "0002")
+    monkeypatch.setattr(upgrade, "REVISION", LATER)
     with pytest.raises(RuntimeError, match="half-way"):
         open_store(database)
     assert _schema(database) == before

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, Text, text
 
-REVISION = "0001"
+REVISION = "0002"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -68,6 +68,17 @@ api_keys = Table(
     _number("expires_at"),
     Index("ix_api_keys_digest", "digest", unique=True),
     Index("ix_api_keys_user", "user_id"),
+)
+
+# What an API key was exchanged for: a digest of the token, good while its key is. A token goes with its key.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("key_id", Text, ForeignKey("api_keys.id", ondelete="CASCADE"), nullable=False),
+    _required("expires_at", BigInteger),
+    Index("ix_tokens_key", "key_id"),
+    Index("ix_tokens_expiry", "expires_at"),
 )
 
 ssh_keys = Table(
