@@ -121,6 +121,12 @@ class Machine:
     run_id: str = ""  # the run that is this machine now; empty without one
     boot_time_ms: int = 0  # from the start order until the agent answered, last boot or restore
     head: str = ""  # id of the checkpoint that the present state descends from; empty = none
+    last_connected_ms: int = 0  # epoch milliseconds; 0 = nobody has used it yet
+    delete_at_ms: int = 0  # epoch milliseconds; 0 = never
+    delete_after_secs: int = 0  # the timer behind delete_at_ms, as it was set; or
+    delete_after_cron: str = ""  # the cron line in UTC
+    idle_ignore_outbound: bool = False
+    bot_protection: str = "off"  # "on", "sleep_only" or "off"
 
 
 @dataclass(frozen=True)

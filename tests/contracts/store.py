@@ -177,6 +177,19 @@ class MachineContract:
         await store.update_machine(first.id, status=MachineStatus.DESTROYED)
         assert set(store.addresses_in_use()) == {second.address}
 
+    async def test_the_settings_of_a_machine_are_kept(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        values = {
+            "last_connected_ms": 1_795_000_000_000,
+            "delete_at_ms": 1_795_000_000_001,
+            "delete_after_secs": 60,
+            "delete_after_cron": "0 3 * * *",
+            "idle_ignore_outbound": True,
+            "bot_protection": "sleep_only",
+        }
+        await store.update_machine(machine.id, **values)
+        assert store.machine(machine.id) == replace(machine, **values)
+
 
 class CheckpointContract:
     """Checkpoints, their names and their tree."""
@@ -324,6 +337,13 @@ class JournalContract:
         with pytest.raises(TypeError):
             await store.begin_operation("m", "save", {"path": object()})
         assert list(store.open_operations()) == []
+
+    async def test_facts_are_kept_by_name(self, store: SqlStore) -> None:
+        assert store.fact("boot") == ""
+        await store.keep_fact("boot", "one")
+        await store.keep_fact("other", "x")
+        await store.keep_fact("boot", "two")
+        assert (store.fact("boot"), store.fact("other")) == ("two", "x")
 
 
 class ImageContract:

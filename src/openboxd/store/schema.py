@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0002"
+REVISION = "0003"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -126,6 +126,12 @@ machines = Table(
     _text("run_id"),
     _number("boot_time_ms"),
     _text("head"),
+    _number("last_connected_ms"),
+    _number("delete_at_ms"),
+    _number("delete_after_secs"),
+    _text("delete_after_cron"),
+    Column("idle_ignore_outbound", Boolean, nullable=False, server_default=false()),
+    Column("bot_protection", Text, nullable=False, server_default="off"),
     _unique("ix_machines_name", "name", where=ALIVE),
     _unique("ix_machines_address", "address", where=ALIVE),
     _unique("ix_machines_mac", "mac", where=ALIVE),
@@ -164,3 +170,6 @@ operations = Table(
     _required("started_at_ms", BigInteger),
     sqlite_autoincrement=True,  # an id is never given out twice
 )
+
+# Single facts about the host, such as the boot under which the daemon last ran.
+facts = Table("facts", metadata, Column("name", Text, primary_key=True), _required("value"))

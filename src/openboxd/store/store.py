@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from openboxd.model import ApiKey, Checkpoint, Image, Machine, Operation, SshKey, User
-from openboxd.store import accounts, checkpoints, engine, images, journal, machines
+from openboxd.store import accounts, checkpoints, engine, facts, images, journal, machines
 from openboxd.store.engine import translated
 from openboxd.store.rows import encode
 from openboxd.store.upgrade import bring_up
@@ -131,6 +131,14 @@ class SqlStore:
 
     def open_operations(self) -> Sequence[Operation]:
         return self._read(journal.under_way)
+
+    # -- facts
+
+    def fact(self, name: str) -> str:
+        return self._read(facts.value, name)
+
+    async def keep_fact(self, name: str, value: str) -> None:
+        await self._writer.write(facts.keep, name, value)
 
     # -- images
 

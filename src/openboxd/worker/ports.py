@@ -95,7 +95,8 @@ class SaveJob:
     """What a save is to write.
 
     Attributes:
-        staging: existing empty directory in the pool; gets memory.img, devices.state and disk.raw, all synced.
+        staging: existing empty directory in the pool; gets memory.img, devices.state, disk.raw and digests.json
+            (`host.digests`), all synced.
         disk: the run's root disk, cloned while the vCPUs are stopped.
         parent: directory of a capture of the same RAM size whose memory.img is shared where equal, or None.
     """
@@ -436,4 +437,12 @@ class Store(Protocol):
 
     def open_operations(self) -> Sequence[Operation]:
         """Operations that were begun and not ended, oldest first."""
+        ...
+
+    def fact(self, name: str) -> str:
+        """A fact about the host that was kept under this name; empty if none was."""
+        ...
+
+    async def keep_fact(self, name: str, value: str) -> None:
+        """Keep a fact about the host."""
         ...
