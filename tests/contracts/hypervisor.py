@@ -130,7 +130,8 @@ class HypervisorContract:
         seen: list[Progress] = []
         report = await run.save(SaveJob(staging, spec.disk, None), seen.append)
         assert await run.state() is RunState.RUNNING
-        assert sorted(path.name for path in staging.iterdir()) == ["devices.state", "disk.raw", "memory.img"]
+        names = ["devices.state", "digests.json", "disk.raw", "memory.img"]
+        assert sorted(path.name for path in staging.iterdir()) == names
         assert (staging / "memory.img").stat().st_size == spec.size.memory_bytes
         assert (staging / "disk.raw").stat().st_size == spec.disk.stat().st_size
         assert 0 < report.pause_us < report.duration_ms * 1000

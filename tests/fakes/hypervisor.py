@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from openboxd.errors import BoxdError, HostUnfit, MachineLost, OperationFailed, OutcomeUnknown, WrongState
+from openboxd.host import digests
 from openboxd.host.reflink import copy_file
 from openboxd.model import Accelerator, Progress, SaveReport
 from openboxd.worker.ports import Plan, Report, RunEnd, RunSpec, RunState, SaveJob
@@ -229,6 +230,7 @@ class FakeRun:
         await asyncio.to_thread(self.process.guest.disk.sync)
         memory, pause_us = await self._stopped(job)
         await at("save sync")
+        await asyncio.to_thread(digests.take, job.staging, ("memory.img", "devices.state", "disk.raw"), job.parent)
         self._must_live()
         changed = {key: value for key, value in memory.items() if known.get(key) != value}
         report(Progress("save", "memory", 1.0))

@@ -1,4 +1,4 @@
-"""How many bytes of files are really allocated, and how many of them are shared with other files (FIEMAP)."""
+"""Where files lie on the device (FIEMAP): how many bytes are allocated, shared, or the same as another file's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import stat
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from openboxd.model import Usage
 
@@ -23,16 +24,62 @@ _TO_THE_END = 0xFFFF_FFFF_FFFF_FFFF
 
 _BLOCK = 512  # unit of st_blocks
 
+# UNKNOWN, DELALLOC, ENCODED, DATA_ENCRYPTED, NOT_ALIGNED, DATA_INLINE, DATA_TAIL: the physical address says nothing.
+_NO_ADDRESS = 0x2 | 0x4 | 0x8 | 0x80 | 0x100 | 0x200 | 0x400
+_UNWRITTEN = 0x800  # allocated, reads as zeros
+
+
+class Extent(NamedTuple):
+    """A stretch of a file and where it lies, in bytes."""
+
+    logical: int
+    physical: int
+    length: int
+    flags: int
+
 
 def file_usage(descriptor: int) -> Usage:
     """Exclusive and shared bytes of one open file. Raises OSError where the filesystem has no FIEMAP."""
     exclusive = shared = 0
-    for length, flags in _extents(descriptor):
-        if flags & FIEMAP_EXTENT_SHARED:
-            shared += length
+    for extent in _extents(descriptor):
+        if extent.flags & FIEMAP_EXTENT_SHARED:
+            shared += extent.length
         else:
-            exclusive += length
+            exclusive += extent.length
     return Usage(exclusive, shared)
+
+
+def same_pieces(one: int, two: int, piece: int) -> set[int]:
+    """Numbers of the pieces of `piece` bytes that two files have in common, block for block.
+
+    Holes have no blocks and are not told. Both files must be at rest. Raises OSError without FIEMAP.
+    """
+    mine, theirs = _layout(one, piece), _layout(two, piece)
+    return {number for number, blocks in mine.items() if blocks is not None and theirs.get(number) == blocks}
+
+
+def _layout(descriptor: int, piece: int) -> dict[int, list[tuple[int, int, int]] | None]:
+    """(offset - address, end, unwritten) of the stretches in each piece; None where an address means nothing.
+
+    Neighbours on the device are one stretch: two files may divide the same blocks differently.
+    """
+    layout: dict[int, list[tuple[int, int, int]] | None] = {}
+    for extent in _extents(descriptor):
+        shift, kind = extent.logical - extent.physical, extent.flags & _UNWRITTEN
+        start, end = extent.logical, extent.logical + extent.length
+        while start < end:
+            number = start // piece
+            stop = min(end, (number + 1) * piece)
+            stretches = layout.setdefault(number, [])
+            if extent.flags & _NO_ADDRESS or stretches is None:
+                layout[number] = None
+            elif stretches and stretches[-1] == (shift, start, kind):
+                stretches[-1] = (shift, stop, kind)
+            else:
+                stretches.append((shift, start, kind))
+                stretches.append((shift, stop, kind))
+            start = stop
+    return layout
 
 
 def tree_usage(path: Path, *, reflinks: bool) -> Usage:
@@ -79,8 +126,8 @@ def _regular_files(path: Path) -> Iterator[Path]:
                 continue
 
 
-def _extents(descriptor: int) -> Iterator[tuple[int, int]]:
-    """(length, flags) of every extent. The first call flushes delayed allocation, or young files count nothing."""
+def _extents(descriptor: int) -> Iterator[Extent]:
+    """Every extent. The first call flushes delayed allocation, or young files count nothing."""
     start, flags = 0, FIEMAP_FLAG_SYNC
     while True:
         buffer = bytearray(_HEADER.size + _ROOM * _EXTENT.size)
@@ -89,11 +136,9 @@ def _extents(descriptor: int) -> Iterator[tuple[int, int]]:
         mapped = _HEADER.unpack_from(buffer)[3]
         if not mapped:
             return
-        for index in range(mapped):
-            logical, _, length, _, _, extent_flags, *_ = _EXTENT.unpack_from(
-                buffer, _HEADER.size + index * _EXTENT.size
-            )
-            yield length, extent_flags
+        used = memoryview(buffer)[_HEADER.size : _HEADER.size + mapped * _EXTENT.size]
+        for logical, physical, length, _, _, extent_flags, *_ in _EXTENT.iter_unpack(used):
+            yield Extent(logical, physical, length, extent_flags)
             if extent_flags & FIEMAP_EXTENT_LAST:
                 return
         start, flags = logical + length, 0

@@ -1,7 +1,7 @@
 """Takes a capture of a running guest: memory, devices and disk of one instant, while it runs.
 
     sync disk, clone parent's memory ──► migrate into a pipe ──► vCPUs stopped, stream complete
-      ──► clone disk ──► resume ──► drain the pipe, sync files
+      ──► clone disk ──► resume ──► drain the pipe, sync files, digests of what is new
 
 Runs in a saver process, with a monitor of its own. However it ends the vCPUs run again, unless QEMU is gone.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openboxd.host import reflink
+from openboxd.host import digests, reflink
 from openboxd.host.files import sync_directory, sync_file
 from openboxd.model import SaveReport
 from openboxd.qemu.convergence import AT_FIRST, EVENTS, Convergence, Limits, Stopped, TakeFailed
@@ -193,6 +193,8 @@ class Take:
         self._emit("sync", {})
         await asyncio.to_thread(self._image.finish)
         await asyncio.to_thread(sync_file, self._order.staging / DISK)
+        self._emit("digest", {})
+        await asyncio.to_thread(digests.take, self._order.staging, (MEMORY, STATE, DISK), self._order.parent)
         await asyncio.to_thread(sync_directory, self._order.staging)
 
     async def _let_go(self) -> None:

@@ -1,22 +1,30 @@
 """manifest.json of a capture: what it is, and what it needs to be loaded.
 
-The format is versioned; a capture whose manifest is missing, damaged or of a newer format is refused before
-anything is touched.
+The format is versioned. The manifest carries a digest of itself and one of digests.json, which has those of the big
+files: so a capture of which anything small is damaged, or anything big is missing, cut or has lost blocks, is refused
+before anything is touched. Damage inside the big files is found by `verify`, which reads them.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from openboxd.errors import WrongState
+from openboxd.host import digests
 from openboxd.model import Checkpoint, SaveReport, Size
 from openboxd.worker.ports import Plan
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 had no digests; it is still read."""
+
+NAME = "manifest.json"
 FILES = ("memory.img", "devices.state", "disk.raw")
+READ_AT_ONCE = ("devices.state",)
+"""Files small enough to be read whole before every restore."""
 
 
 def describe(checkpoint: Checkpoint, plan: Plan, report: SaveReport, staging: Path, qemu: str) -> dict[str, Any]:
@@ -33,30 +41,67 @@ def describe(checkpoint: Checkpoint, plan: Plan, report: SaveReport, staging: Pa
         "parent": checkpoint.parent,
         "report": asdict(report),
         "files": {name: (staging / name).stat().st_size for name in FILES},
+        "digests": digests.seal(staging),
     }
 
 
 def write(directory: Path, manifest: dict[str, Any]) -> None:
     """Write manifest.json into a staging directory; publishing syncs it."""
-    (directory / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+    sealed = {**manifest, "digest": _own_digest(manifest)}
+    (directory / NAME).write_text(json.dumps(sealed, indent=1, sort_keys=True) + "\n")
 
 
 def read(directory: Path, label: str) -> dict[str, Any]:
-    """Read and check a capture's manifest against the files beside it.
+    """Read a capture's manifest and check it against the files beside it, as far as that takes milliseconds.
 
     Raises:
         WrongState: the capture is damaged or of a newer format; `label` names it, e.g. "checkpoint 'a' on ...".
     """
     try:
-        manifest = json.loads((directory / "manifest.json").read_text())
-        if manifest["format"] != FORMAT:
-            raise WrongState(
-                f"{label} has format {manifest['format']}, this boxd reads {FORMAT}; nothing was touched"
-            )
-        for name in FILES:
-            if (directory / name).stat().st_size != manifest["files"][name]:
-                raise WrongState(f"{label} is damaged: {name} does not have its recorded size; nothing was touched")
-        Size(**manifest["size"])
+        manifest, described = load(directory)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise WrongState(f"{label} is damaged and cannot be used; nothing was touched") from error
-    return dict(manifest)
+        raise _damaged(label, _reason(error)) from error
+    if manifest["format"] not in (1, FORMAT):
+        raise WrongState(f"{label} has format {manifest['format']}, this boxd reads {FORMAT}; nothing was touched")
+    for name in FILES:
+        if (found := digests.lost(directory, name, described[name])) is not None:
+            raise _damaged(label, f"{name} {found.text}")
+    for name in READ_AT_ONCE:
+        if manifest["format"] > 1 and digests.damages(directory, name, described[name]):
+            raise _damaged(label, f"{name} is not what it was")
+    return manifest
+
+
+def load(directory: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """A capture's manifest and what digests.json says of its files.
+
+    Raises:
+        OSError, ValueError, KeyError, TypeError: one of the two is missing or damaged.
+    """
+    manifest = json.loads((directory / NAME).read_text())
+    if manifest["format"] == FORMAT and manifest.pop("digest") != _own_digest(manifest):
+        raise ValueError(f"{NAME} is not what it was")
+    Size(**manifest["size"])
+    if manifest["format"] != FORMAT:
+        sizes = manifest.get("files", {})
+        return manifest, {name: {"size": sizes.get(name, 0), "pieces": []} for name in FILES}
+    described = digests.load(directory, manifest["digests"])
+    return manifest, {name: described[name] for name in FILES}
+
+
+def _own_digest(manifest: Mapping[str, Any]) -> str:
+    return digests.digest(json.dumps(manifest, sort_keys=True).encode())
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"{Path(error.filename).name} is missing"
+    if type(error) is ValueError:
+        return str(error)
+    return f"{NAME} cannot be read"
+
+
+def _damaged(label: str, reason: str) -> WrongState:
+    return WrongState(
+        f"{label} is damaged and cannot be restored: {reason}; nothing was touched, restore another checkpoint"
+    )
