@@ -131,6 +131,7 @@ class Daemon:
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.port = self.port or free_port()
         before = self.log.count(" serves ") if (self.home / "daemon.log").exists() else 0
+        (self.home / "daemon.log").touch(0o600)
         with (self.home / "daemon.log").open("ab") as log:
             self.process = subprocess.Popen(
                 [BOXD, "daemon", "run", "--home", self.home, "--listen", f"127.0.0.1:{self.port}"],
@@ -224,6 +225,7 @@ class Lab:
             daemon.end()
         finally:
             daemon.close()
+        ready.touch(0o600)
         ready.write_text(wanted)
 
     @staticmethod

@@ -13,7 +13,8 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
-from openboxd.control import accounts, names, sizes
+from openboxd.control import names, sizes
+from openboxd.control.credentials import Credentials
 from openboxd.control.images import Images
 from openboxd.control.ports import ControlStore, ImageBuilder
 from openboxd.errors import (
@@ -25,6 +26,7 @@ from openboxd.errors import (
     machine_not_found,
 )
 from openboxd.model import (
+    ApiKey,
     Caller,
     Checkpoint,
     CheckpointStatus,
@@ -38,6 +40,7 @@ from openboxd.model import (
     Progress,
     Size,
     SshKey,
+    Token,
     Usage,
     User,
 )
@@ -84,6 +87,7 @@ class Control:
         self.team = Team(drivers)
         self._drivers, self._store, self._examine = drivers, store, examine
         self._images = Images(store, drivers.pool, builder, drivers.fault)
+        self._credentials = Credentials(store)
         self._background: set[asyncio.Task[None]] = set()
         self._creating = asyncio.Lock()
 
@@ -94,13 +98,16 @@ class Control:
 
     # ------------------------------------------------------------------------------------------------ account
 
-    def authenticate(self, token: str) -> Caller:
-        """Raises Unauthenticated unless `token` is a valid API key."""
-        now = time.time()
-        caller, key = accounts.authenticate(self._store, token, now)
-        if now - key.last_used_at > accounts.TOUCH_EVERY:
-            self._later(self._store.touch_api_key(key.id, int(now)))
+    def authenticate(self, credential: str) -> Caller:
+        """Raises Unauthenticated unless `credential` is a valid API key or token."""
+        caller, key = self._credentials.authenticate(credential)
+        if self._credentials.is_due(key):
+            self._later(self._credentials.note_use(key))
         return caller
+
+    async def exchange(self, key: str) -> Token:
+        """A token for an API key. Raises Unauthenticated."""
+        return await self._credentials.exchange(key)
 
     def _later(self, work: Awaitable[None]) -> None:
         async def carry_out() -> None:
@@ -120,13 +127,33 @@ class Control:
             raise OperationFailed("the account behind this key does not exist any more")
         return user
 
+    def api_keys(self, caller: Caller) -> Sequence[ApiKey]:
+        """The caller's API keys."""
+        return self._credentials.keys(caller)
+
+    async def create_api_key(self, caller: Caller, name: str, lifetime: int) -> tuple[ApiKey, str]:
+        """Make a key that lives `lifetime` seconds, 0 = without end."""
+        return await self._credentials.create_key(caller, name, lifetime)
+
+    async def delete_api_key(self, caller: Caller, key_id: str) -> None:
+        """Delete a key, which opens nothing from now on."""
+        await self._credentials.delete_key(caller, key_id)
+
+    def on_revoked(self, listener: Callable[[str], None]) -> None:
+        """Be told the id of every key that is deleted from now on."""
+        self._credentials.on_revoked(listener)
+
     def ssh_keys(self, caller: Caller) -> Sequence[SshKey]:
         """The caller's linked SSH keys."""
-        return self._store.ssh_keys(caller.user_id)
+        return self._credentials.ssh_keys(caller)
 
     async def link_ssh_key(self, caller: Caller, public_key: str, device_id: str, label: str) -> None:
-        """Link a public SSH key; idempotent, one per device where a device id is given."""
-        await self._store.link_ssh_key(accounts.parse_ssh_key(caller.user_id, public_key, device_id, label))
+        """Link a public SSH key."""
+        await self._credentials.link_ssh_key(caller, public_key, device_id, label)
+
+    async def unlink_ssh_key(self, caller: Caller, fingerprint: str) -> None:
+        """Remove a linked SSH key."""
+        await self._credentials.unlink_ssh_key(caller, fingerprint)
 
     # ----------------------------------------------------------------------------------------------- machines
 
@@ -139,6 +166,7 @@ class Control:
         size = sizes.choose_size(new.vcpu, new.memory_bytes)
         if new.name:
             names.check_machine_name(new.name)
+            self._check_free(new.name)
         await self._drivers.hypervisor.check()
         image = self._images.for_machine(new.image)
         if new.disk_bytes not in (0, image.disk_bytes):
@@ -157,8 +185,8 @@ class Control:
     def _new_machine(
         self, caller: Caller, new: Wanted, image: Image, size: Size, labels: Mapping[str, str]
     ) -> Machine:
-        if new.name and self._store.machine_named(new.name) is not None:
-            raise AlreadyExists(f"a machine named '{new.name}' exists already; choose another name")
+        if new.name:
+            self._check_free(new.name)
         return Machine(
             id=str(uuid.uuid4()),
             name=new.name or self.suggest_name(caller),
@@ -174,6 +202,10 @@ class Control:
             restart_policy=new.restart_policy or "always",
             labels=labels,
         )
+
+    def _check_free(self, name: str) -> None:
+        if self._store.machine_named(name) is not None:
+            raise AlreadyExists(f"a machine named '{name}' exists already; choose another name")
 
     def _lay_disk(self, machine: Machine) -> None:
         """The machine's directory with its own copy of the image's disk."""
