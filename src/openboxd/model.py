@@ -71,6 +71,15 @@ class ApiKey:
 
 
 @dataclass(frozen=True)
+class Token:
+    """What an API key was exchanged for: the token itself, shown this once, and when it expires (epoch seconds)."""
+
+    token: str = field(repr=False)
+    expires_at: int
+    user_id: str
+
+
+@dataclass(frozen=True)
 class SshKey:
     """A user's public SSH key (one authorized_keys line); with a device id there is one key per device."""
 

@@ -140,10 +140,13 @@ class FakeService:
 
     # -- machines
 
-    def authenticate(self, token: str) -> Caller:
-        if token != self.key:
+    def authenticate(self, credential: str) -> Caller:
+        if credential != self.key:
             raise Unauthenticated("the API key is not valid")
         return Caller("u_owner", "k_1")
+
+    def on_revoked(self, listener: Callable[[str], None]) -> None:
+        """Nothing is ever revoked here: see service_accounts for keys that come and go."""
 
     async def create_machine(self, caller: Caller, new: NewMachine) -> Machine:
         name = new.name or self.suggest_name(caller)

@@ -1,11 +1,16 @@
-"""The account: who one is, one's SSH keys, and the reads that are empty for a single owner."""
+"""The account: who one is, one's keys, and the reads that are empty for a single owner."""
 
 from __future__ import annotations
 
 from openboxd.api.door import Method
+from openboxd.api.missing import not_offered
 from openboxd.api.ports import Service
+from openboxd.errors import NotSupported
 from openboxd.model import Caller
 from openboxd.wire import boxd_api_pb2 as pb
+
+MEMBER = "member"
+"""The kind of a key that belongs to a person."""
 
 
 async def whoami(service: Service, caller: Caller, request: pb.WhoamiRequest) -> pb.WhoamiResponse:
@@ -27,6 +32,42 @@ async def link_ssh_key(service: Service, caller: Caller, request: pb.LinkSshKeyR
     return pb.LinkSshKeyResponse()
 
 
+async def create_api_key(
+    service: Service, caller: Caller, request: pb.CreateApiKeyRequest
+) -> pb.CreateApiKeyResponse:
+    if request.org or request.kind not in ("", MEMBER):
+        raise NotSupported(not_offered("organizations, nor keys that belong to one"))
+    row, key = await service.create_api_key(caller, request.name, request.expires_in_secs)
+    return pb.CreateApiKeyResponse(id=row.id, api_key=key, expires_at=row.expires_at)
+
+
+async def list_api_keys(service: Service, caller: Caller, request: pb.ListApiKeysRequest) -> pb.ListApiKeysResponse:
+    """Times are epoch seconds, 0 = never. A listing shows one's own keys only."""
+    return pb.ListApiKeysResponse(
+        keys=[
+            pb.ApiKeyInfo(
+                id=key.id,
+                name=key.name,
+                key_prefix=key.prefix,
+                created_at=key.created_at,
+                last_used_at=key.last_used_at,
+                expires_at=key.expires_at,
+                kind=MEMBER,
+                created_by=key.user_id,
+                mine=True,
+            )
+            for key in service.api_keys(caller)
+        ]
+    )
+
+
+async def delete_api_key(
+    service: Service, caller: Caller, request: pb.DeleteApiKeyRequest
+) -> pb.DeleteApiKeyResponse:
+    await service.delete_api_key(caller, request.id)
+    return pb.DeleteApiKeyResponse()
+
+
 async def list_orgs(service: Service, caller: Caller, request: pb.ListOrgsRequest) -> pb.ListOrgsResponse:
     """None: an empty default means the caller's own account, which is all there is."""
     return pb.ListOrgsResponse()
@@ -44,6 +85,9 @@ METHODS: dict[str, Method] = {
     "Whoami": whoami,
     "GetConfig": get_config,
     "LinkSshKey": link_ssh_key,
+    "CreateApiKey": create_api_key,
+    "ListApiKeys": list_api_keys,
+    "DeleteApiKey": delete_api_key,
     "ListOrgs": list_orgs,
     "ListNetworks": list_networks,
     "ListDisks": list_disks,

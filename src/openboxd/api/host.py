@@ -1,4 +1,4 @@
-"""The service of our own: images, progress, the outcome of a save, the state of the host."""
+"""The service of our own: images, progress, the outcome of a save, the state of the host, SSH keys."""
 
 from __future__ import annotations
 
@@ -61,6 +61,26 @@ async def doctor(service: Service, caller: Caller, request: host_pb.DoctorReques
     return host_pb.DoctorResponse(findings=findings)
 
 
+async def list_ssh_keys(
+    service: Service, caller: Caller, request: host_pb.ListSshKeysRequest
+) -> host_pb.ListSshKeysResponse:
+    return host_pb.ListSshKeysResponse(
+        keys=[
+            host_pb.SshKeyInfo(
+                fingerprint=key.fingerprint, public_key=key.public_key, device_id=key.device_id, label=key.label
+            )
+            for key in service.ssh_keys(caller)
+        ]
+    )
+
+
+async def unlink_ssh_key(
+    service: Service, caller: Caller, request: host_pb.UnlinkSshKeyRequest
+) -> host_pb.UnlinkSshKeyResponse:
+    await service.unlink_ssh_key(caller, request.fingerprint)
+    return host_pb.UnlinkSshKeyResponse()
+
+
 METHODS: dict[str, Method] = {
     "BuildImage": build_image,
     "ListImages": list_images,
@@ -68,4 +88,6 @@ METHODS: dict[str, Method] = {
     "WatchMachine": watch_machine,
     "WaitCheckpoint": wait_checkpoint,
     "Doctor": doctor,
+    "ListSshKeys": list_ssh_keys,
+    "UnlinkSshKey": unlink_ssh_key,
 }

@@ -28,7 +28,6 @@ TOPICS = (
     ("Logs", "streaming the console"),
     ("Desktop", "desktops"),
     ("ShareVm|UnshareVm", "sharing machines"),
-    ("ApiKey", "managing API keys over the API"),
     ("Token", "tokens"),
     ("Var|Secret", "variables and secrets"),
     ("Domain", "custom domains"),

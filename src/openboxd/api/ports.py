@@ -6,11 +6,12 @@ caller's waiting, never the work. `ref` is always a machine's id or name.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from openboxd.model import (
+    ApiKey,
     Caller,
     Checkpoint,
     CheckpointView,
@@ -22,6 +23,7 @@ from openboxd.model import (
     Machine,
     Progress,
     SshKey,
+    Token,
     User,
 )
 
@@ -37,6 +39,7 @@ class NewMachine:
     disk_bytes: int = 0
     restart_policy: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    idle_ignore_outbound: bool = False
 
 
 class ExecSession(Protocol):
@@ -56,8 +59,16 @@ class Service(Protocol):
 
     zone: str
 
-    def authenticate(self, token: str) -> Caller:
-        """Raises Unauthenticated unless `token` is a valid API key."""
+    def authenticate(self, credential: str) -> Caller:
+        """Raises Unauthenticated unless `credential` is a valid API key or token. Looked up on every call."""
+        ...
+
+    async def exchange(self, key: str) -> Token:
+        """A token for an API key. Raises Unauthenticated."""
+        ...
+
+    def on_revoked(self, listener: Callable[[str], None]) -> None:
+        """Be told the id of every key that is deleted from now on."""
         ...
 
     # -- machines
@@ -82,6 +93,32 @@ class Service(Protocol):
         ...
 
     async def reboot_machine(self, caller: Caller, ref: str) -> Machine: ...
+
+    async def rename_machine(self, caller: Caller, ref: str, name: str) -> Machine:
+        """A machine that runs is rebooted; returns when its guest has answered."""
+        ...
+
+    async def resize_machine(self, caller: Caller, ref: str, vcpu: int, memory_bytes: int) -> tuple[Machine, bool]:
+        """0 means that the other one decides. The machine, and whether it was rebooted."""
+        ...
+
+    async def update_labels(
+        self, caller: Caller, ref: str, wanted: Mapping[str, str], remove: Collection[str], *, replace_all: bool
+    ) -> Mapping[str, str]:
+        """The labels afterwards."""
+        ...
+
+    async def set_delete_after(self, caller: Caller, ref: str, secs: int, cron: str) -> Machine:
+        """Neither clears the timer. Raises InvalidArgument for both."""
+        ...
+
+    async def set_idle_ignore_outbound(self, caller: Caller, ref: str, *, enabled: bool) -> None: ...
+
+    async def set_bot_protection(self, caller: Caller, ref: str, mode: str, *, enabled: bool) -> None: ...
+
+    def logs(self, caller: Caller, ref: str, *, follow: bool) -> AsyncIterator[bytes]:
+        """Raw bytes of the console; with `follow` until the machine is removed. Raises NotFound at once."""
+        ...
 
     async def destroy_machine(self, caller: Caller, ref: str) -> None: ...
 
@@ -135,5 +172,19 @@ class Service(Protocol):
 
     # -- account
     def user(self, caller: Caller) -> User: ...
+
+    def api_keys(self, caller: Caller) -> Sequence[ApiKey]:
+        """Oldest first, expired ones too."""
+        ...
+
+    async def create_api_key(self, caller: Caller, name: str, lifetime: int) -> tuple[ApiKey, str]:
+        """The row, and the key, which nobody can show again. `lifetime` in seconds, 0 = without end."""
+        ...
+
+    async def delete_api_key(self, caller: Caller, key_id: str) -> None:
+        """Raises NotFound; WrongState for the account's last key."""
+        ...
+
     def ssh_keys(self, caller: Caller) -> Sequence[SshKey]: ...
     async def link_ssh_key(self, caller: Caller, public_key: str, device_id: str, label: str) -> None: ...
+    async def unlink_ssh_key(self, caller: Caller, fingerprint: str) -> None: ...

@@ -14,7 +14,7 @@ from openboxd.control.ports import ControlStore
 from openboxd.errors import InvalidArgument, Unauthenticated
 from openboxd.model import ApiKey, Caller, SshKey, User
 
-_BASE62 = string.ascii_letters + string.digits
+BASE62 = string.ascii_letters + string.digits
 KEY_PREFIX = "bxd_"
 KEY_LENGTH = 40
 SHOWN = 8
@@ -29,12 +29,22 @@ _SSH_SECURITY_KEYS = ("sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@open
 
 def new_key() -> str:
     """bxd_ and 40 base62 characters: 238 random bits, so that a plain digest is a safe way to store it."""
-    return KEY_PREFIX + "".join(secrets.choice(_BASE62) for _ in range(KEY_LENGTH))
+    return KEY_PREFIX + "".join(secrets.choice(BASE62) for _ in range(KEY_LENGTH))
 
 
 def digest_of(key: str) -> str:
     """What the store keeps instead of a key: its SHA-256 in hex."""
     return hashlib.sha256(key.encode()).hexdigest()
+
+
+def prefix_of(key: str) -> str:
+    """The beginning of a key, which listings show."""
+    return key[: len(KEY_PREFIX) + SHOWN]
+
+
+def is_expired(key: ApiKey, now: float) -> bool:
+    """Whether a key's time is over."""
+    return bool(key.expires_at) and key.expires_at <= now
 
 
 async def create_owner(store: ControlStore, name: str, key: str) -> None:
@@ -52,7 +62,7 @@ async def add_api_key(store: ControlStore, user_id: str, name: str, key: str) ->
         id="key_" + secrets.token_hex(8),
         user_id=user_id,
         name=name,
-        prefix=key[: len(KEY_PREFIX) + SHOWN],
+        prefix=prefix_of(key),
         created_at=int(time.time()),
     )
     await store.add_api_key(row, digest_of(key))
@@ -61,7 +71,7 @@ async def add_api_key(store: ControlStore, user_id: str, name: str, key: str) ->
 def authenticate(store: ControlStore, token: str, now: float) -> tuple[Caller, ApiKey]:
     """Who holds this key. Raises Unauthenticated."""
     key = store.api_key_by_digest(digest_of(token)) if token.startswith(KEY_PREFIX) else None
-    if key is None or (key.expires_at and key.expires_at <= now):
+    if key is None or is_expired(key, now):
         raise Unauthenticated("the API key is missing, unknown or expired; set BOXD_API_KEY or see <home>/admin.key")
     return Caller(user_id=key.user_id, key_id=key.id), key
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from openboxd.control import names, sizes
@@ -44,14 +44,18 @@ from openboxd.model import (
     Usage,
     User,
 )
+from openboxd.worker.console import read_console
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker
-from openboxd.worker.orders import Destroy, Reboot, Remove, Restore, Save, Start, Stop
+from openboxd.worker.orders import Destroy, Reboot, Remove, Rename, Resize, Restore, Save, Start, Stop
 from openboxd.worker.ports import Agent, ExecSession
 from openboxd.worker.team import Team
 
 LIST_LIMIT = 10_000
 """Entries of one directory listing; more are reported as truncated."""
+
+CONNECTED_EVERY_MS = 10_000
+"""How exactly `last_connected_ms` is kept: a write for every command would be more work than many commands."""
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +77,8 @@ class Wanted(Protocol):
     def restart_policy(self) -> str: ...
     @property
     def labels(self) -> Mapping[str, str]: ...
+    @property
+    def idle_ignore_outbound(self) -> bool: ...
 
 
 Examine = Callable[[], Awaitable[Sequence[Finding]]]
@@ -90,6 +96,7 @@ class Control:
         self._credentials = Credentials(store)
         self._background: set[asyncio.Task[None]] = set()
         self._creating = asyncio.Lock()
+        self._editing = asyncio.Lock()  # an edit of labels reads, then writes
 
     async def close(self, limit: float = 30.0) -> None:
         """Stop serving: end builds, wait for operations up to `limit` seconds, let go of the machines."""
@@ -201,6 +208,7 @@ class Control:
             created_at=int(time.time()),
             restart_policy=new.restart_policy or "always",
             labels=labels,
+            idle_ignore_outbound=new.idle_ignore_outbound,
         )
 
     def _check_free(self, name: str) -> None:
@@ -256,6 +264,59 @@ class Control:
         worker = self._worker(caller, ref)
         await worker.submit(Reboot()).done()
         return worker.machine
+
+    async def rename_machine(self, caller: Caller, ref: str, name: str) -> Machine:
+        """Give a machine another name; one that runs is rebooted, and this returns when its guest has answered."""
+        names.check_machine_name(name)
+        worker = self._worker(caller, ref)
+        other = self._store.machine_named(name)
+        if other is not None and other.id != worker.id:
+            raise AlreadyExists(f"a machine named '{name}' exists already; choose another name")
+        await worker.submit(Rename(name)).done()
+        return worker.machine
+
+    async def resize_machine(self, caller: Caller, ref: str, vcpu: int, memory_bytes: int) -> tuple[Machine, bool]:
+        """Give a machine another size; the machine, and whether it was rebooted for that."""
+        worker = self._worker(caller, ref)
+        if not vcpu and not memory_bytes:
+            raise InvalidArgument("say how many vCPUs or how much memory the machine is to have")
+        order = Resize(sizes.choose_size(vcpu, memory_bytes))
+        before = worker.machine
+        await worker.submit(order).done()
+        return worker.machine, before.status is MachineStatus.RUNNING and before.size != order.size
+
+    async def update_labels(
+        self, caller: Caller, ref: str, wanted: Mapping[str, str], remove: Collection[str], *, replace_all: bool
+    ) -> Mapping[str, str]:
+        """Edit a machine's labels at one go; the labels afterwards."""
+        async with self._editing:
+            machine = self.machine(caller, ref)
+            labels = changes.labels_after(machine.labels, wanted, remove, replace_all=replace_all)
+            return (await self._store.update_machine(machine.id, labels=labels)).labels
+
+    async def set_delete_after(self, caller: Caller, ref: str, secs: int, cron: str) -> Machine:
+        """Set, replace or (with neither) clear the timer that removes the machine."""
+        machine = self.machine(caller, ref)
+        at = changes.deadline_ms(secs, cron, time.time_ns() // 1_000_000)
+        machine = await self._store.update_machine(
+            machine.id, delete_at_ms=at, delete_after_secs=secs, delete_after_cron=cron
+        )
+        self.team.timers.changed()
+        return machine
+
+    async def set_idle_ignore_outbound(self, caller: Caller, ref: str, *, enabled: bool) -> None:
+        """Keep whether connections that the machine opened itself count as use."""
+        await self._store.update_machine(self.machine(caller, ref).id, idle_ignore_outbound=enabled)
+
+    async def set_bot_protection(self, caller: Caller, ref: str, mode: str, *, enabled: bool) -> None:
+        """Keep the mode of bot protection."""
+        machine = self.machine(caller, ref)
+        chosen = changes.bot_protection_mode(mode, enabled=enabled)
+        await self._store.update_machine(machine.id, bot_protection=chosen)
+
+    def logs(self, caller: Caller, ref: str, *, follow: bool) -> AsyncIterator[bytes]:
+        """The kept end of the machine's console; with `follow` also what it says until it is removed."""
+        return read_console(self._worker(caller, ref), follow=follow)
 
     async def destroy_machine(self, caller: Caller, ref: str) -> None:
         """End a machine and all it owns; takes over from whatever runs on it."""
@@ -320,7 +381,9 @@ class Control:
         """Take a machine back; returns when its guest has answered."""
         worker = self._worker(caller, ref)
         names.check_checkpoint_name(name)
-        await worker.submit(Restore(name)).done()
+        order = Restore(name)
+        job = worker.repeated(order, caller.user_id) or worker.submit(order)
+        await job.done(caller.user_id)
         return worker.machine
 
     async def remove_checkpoint(self, caller: Caller, ref: str, name: str) -> None:
@@ -336,7 +399,15 @@ class Control:
     # -------------------------------------------------------------------------------------------------- guest
 
     async def _agent(self, caller: Caller, ref: str) -> Agent:
-        return await self._worker(caller, ref).reachable_agent()
+        worker = self._worker(caller, ref)
+        agent = await worker.reachable_agent()
+        now = time.time_ns() // 1_000_000
+        if now - worker.machine.last_connected_ms > CONNECTED_EVERY_MS:
+            self._later(self._note_connected(worker.id, now))
+        return agent
+
+    async def _note_connected(self, machine_id: str, now: int) -> None:
+        await self._store.update_machine(machine_id, last_connected_ms=now)
 
     async def exec(self, caller: Caller, ref: str, request: ExecRequest) -> ExecSession:
         """Start a command in the guest."""

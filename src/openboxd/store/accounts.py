@@ -9,7 +9,7 @@ from sqlalchemy import Connection, and_, delete, insert, or_, select, update
 from openboxd.errors import AlreadyExists, NotFound
 from openboxd.model import ApiKey, SshKey, User
 from openboxd.store.rows import to_row
-from openboxd.store.schema import api_keys, ssh_keys, users
+from openboxd.store.schema import api_keys, ssh_keys, tokens, users
 
 _API_KEY = [column for column in api_keys.c if column.name != "digest"]
 
@@ -54,7 +54,7 @@ def add_api_key(connection: Connection, key: ApiKey, digest: str) -> None:
 
 
 def delete_api_key(connection: Connection, key_id: str) -> None:
-    """Harmless twice."""
+    """With its tokens. Harmless twice."""
     connection.execute(delete(api_keys).where(api_keys.c.id == key_id))
 
 
@@ -63,6 +63,27 @@ def touch_api_key(connection: Connection, key_id: str, at: int) -> None:
     connection.execute(
         update(api_keys).where(api_keys.c.id == key_id, api_keys.c.last_used_at < at).values(last_used_at=at)
     )
+
+
+def token_by_digest(connection: Connection, digest: str) -> tuple[ApiKey, int] | None:
+    """The key behind the token with this digest, and when the token expires."""
+    query = select(*_API_KEY, tokens.c.expires_at.label("token_expires_at")).where(
+        tokens.c.digest == digest, tokens.c.key_id == api_keys.c.id
+    )
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return None
+    values = dict(row._mapping)
+    expires_at = int(values.pop("token_expires_at"))
+    return ApiKey(**values), expires_at
+
+
+def add_token(connection: Connection, key_id: str, digest: str, expires_at: int, now: int) -> None:
+    """Record a token and forget those that expired by `now`. Raises NotFound if its key is gone."""
+    connection.execute(delete(tokens).where(tokens.c.expires_at <= now))
+    if connection.execute(select(api_keys.c.id).where(api_keys.c.id == key_id)).first() is None:
+        raise NotFound("the API key does not exist any more; nothing was changed")
+    connection.execute(insert(tokens).values(digest=digest, key_id=key_id, expires_at=expires_at))
 
 
 def ssh_keys_of(connection: Connection, user_id: str) -> Sequence[SshKey]:

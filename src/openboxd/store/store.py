@@ -186,12 +186,20 @@ class SqlStore:
         await self._writer.write(accounts.add_api_key, key, digest)
 
     async def delete_api_key(self, key_id: str) -> None:
-        """Harmless twice."""
+        """With its tokens. Harmless twice."""
         await self._writer.write(accounts.delete_api_key, key_id)
 
     async def touch_api_key(self, key_id: str, at: int) -> None:
         """Record that a key was used; harmless if it is gone."""
         await self._writer.write(accounts.touch_api_key, key_id, at)
+
+    def token_by_digest(self, digest: str) -> tuple[ApiKey, int] | None:
+        """The key behind a token, and when the token expires; what that means is for the caller to see."""
+        return self._read(accounts.token_by_digest, digest)
+
+    async def add_token(self, key_id: str, digest: str, expires_at: int, now: int) -> None:
+        """Record a token; those that expired by `now` go. Raises NotFound if the key is gone."""
+        await self._writer.write(accounts.add_token, key_id, digest, expires_at, now)
 
     def ssh_keys(self, user_id: str) -> Sequence[SshKey]:
         """A user's SSH keys, by fingerprint."""

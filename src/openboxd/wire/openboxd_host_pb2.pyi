@@ -104,3 +104,35 @@ class DoctorResponse(_message.Message):
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
     findings: _containers.RepeatedCompositeFieldContainer[Finding]
     def __init__(self, findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ...) -> None: ...
+
+class SshKeyInfo(_message.Message):
+    __slots__ = ("fingerprint", "public_key", "device_id", "label")
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_ID_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    fingerprint: str
+    public_key: str
+    device_id: str
+    label: str
+    def __init__(self, fingerprint: _Optional[str] = ..., public_key: _Optional[str] = ..., device_id: _Optional[str] = ..., label: _Optional[str] = ...) -> None: ...
+
+class ListSshKeysRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListSshKeysResponse(_message.Message):
+    __slots__ = ("keys",)
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    keys: _containers.RepeatedCompositeFieldContainer[SshKeyInfo]
+    def __init__(self, keys: _Optional[_Iterable[_Union[SshKeyInfo, _Mapping]]] = ...) -> None: ...
+
+class UnlinkSshKeyRequest(_message.Message):
+    __slots__ = ("fingerprint",)
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    fingerprint: str
+    def __init__(self, fingerprint: _Optional[str] = ...) -> None: ...
+
+class UnlinkSshKeyResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

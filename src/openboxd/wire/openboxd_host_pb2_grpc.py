@@ -65,6 +65,16 @@ class HostStub:
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.DoctorRequest.SerializeToString,
                 response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.DoctorResponse.FromString,
                 _registered_method=True)
+        self.ListSshKeys = channel.unary_unary(
+                '/openboxd.v1.Host/ListSshKeys',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListSshKeysRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListSshKeysResponse.FromString,
+                _registered_method=True)
+        self.UnlinkSshKey = channel.unary_unary(
+                '/openboxd.v1.Host/UnlinkSshKey',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyResponse.FromString,
+                _registered_method=True)
 
 
 class HostServicer:
@@ -109,6 +119,19 @@ class HostServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListSshKeys(self, request, context):
+        """The caller's linked SSH keys. They are linked with BoxdApi.LinkSshKey.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UnlinkSshKey(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_HostServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -141,6 +164,16 @@ def add_HostServicer_to_server(servicer, server):
                     servicer.Doctor,
                     request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.DoctorRequest.FromString,
                     response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.DoctorResponse.SerializeToString,
+            ),
+            'ListSshKeys': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSshKeys,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListSshKeysRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListSshKeysResponse.SerializeToString,
+            ),
+            'UnlinkSshKey': grpc.unary_unary_rpc_method_handler(
+                    servicer.UnlinkSshKey,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -305,6 +338,60 @@ class Host:
             '/openboxd.v1.Host/Doctor',
             openboxd_dot_wire_dot_openboxd__host__pb2.DoctorRequest.SerializeToString,
             openboxd_dot_wire_dot_openboxd__host__pb2.DoctorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSshKeys(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/ListSshKeys',
+            openboxd_dot_wire_dot_openboxd__host__pb2.ListSshKeysRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.ListSshKeysResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UnlinkSshKey(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/UnlinkSshKey',
+            openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyResponse.FromString,
             options,
             channel_credentials,
             insecure,

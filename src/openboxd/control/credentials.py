@@ -1,0 +1,116 @@
+"""Who calls, and with what they may prove it: keys, tokens, and a user's SSH keys."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+
+from openboxd.control import accounts, tokens
+from openboxd.control.ports import ControlStore
+from openboxd.errors import Exhausted, InvalidArgument, NotFound, WrongState
+from openboxd.model import ApiKey, Caller, SshKey, Token
+
+MAX_KEYS = 25
+"""API keys of one account, as at the hosted service."""
+
+NAME_LIMIT = 64
+LONGEST = 100 * 365 * 86_400
+"""Seconds. A key that lives longer than this was meant to have no end; the sum must fit the store."""
+
+Revoked = Callable[[str], None]
+"""Told the id of a key that opens nothing any more."""
+
+
+class Credentials:
+    """The account's use-cases over the store."""
+
+    def __init__(self, store: ControlStore, now: Callable[[], float] = time.time) -> None:
+        self._store, self._now = store, now
+        self._listeners: list[Revoked] = []
+
+    def authenticate(self, credential: str) -> tuple[Caller, ApiKey]:
+        """Who holds this API key or token, and the key that proves it. Raises Unauthenticated."""
+        check = tokens.authenticate if credential.startswith(tokens.PREFIX) else accounts.authenticate
+        return check(self._store, credential, self._now())
+
+    def is_due(self, key: ApiKey) -> bool:
+        """Whether the use of a key now is worth a note."""
+        return self._now() - key.last_used_at > accounts.TOUCH_EVERY
+
+    async def note_use(self, key: ApiKey) -> None:
+        """Record that a key was used."""
+        await self._store.touch_api_key(key.id, int(self._now()))
+
+    async def exchange(self, key: str) -> Token:
+        """A token of an hour for an API key. Raises Unauthenticated."""
+        return await tokens.exchange(self._store, key, self._now())
+
+    # -- API keys
+
+    def keys(self, caller: Caller) -> Sequence[ApiKey]:
+        """The caller's keys, oldest first, expired ones too."""
+        return self._store.api_keys(caller.user_id)
+
+    async def create_key(self, caller: Caller, name: str, lifetime: int) -> tuple[ApiKey, str]:
+        """Make a key that lives `lifetime` seconds (0 = without end); its row, and the key, which is shown this once.
+
+        Raises: InvalidArgument, Exhausted."""
+        name = _checked_name(name)
+        if not 0 <= lifetime <= LONGEST:
+            raise InvalidArgument("an API key lives at most 100 years; 0 seconds means without end")
+        if len(self.keys(caller)) >= MAX_KEYS:
+            raise Exhausted(f"the account has {MAX_KEYS} of {MAX_KEYS} API keys; remove one first")
+        now = int(self._now())
+        key = accounts.new_key()
+        row = ApiKey(
+            id="key_" + secrets.token_hex(8),
+            user_id=caller.user_id,
+            name=name,
+            prefix=accounts.prefix_of(key),
+            created_at=now,
+            expires_at=now + lifetime if lifetime else 0,
+        )
+        await self._store.add_api_key(row, accounts.digest_of(key))
+        return row, key
+
+    async def delete_key(self, caller: Caller, key_id: str) -> None:
+        """Delete a key and its tokens; it may be the one that this call came with.
+
+        Raises: NotFound; WrongState (nobody could come in any more)."""
+        keys = self.keys(caller)
+        if key_id not in [key.id for key in keys]:
+            raise NotFound(f"API key '{key_id}' not found")
+        now = self._now()
+        if all(key.id == key_id or accounts.is_expired(key, now) for key in keys):
+            raise WrongState("this is the account's last API key and was not deleted; make another one first")
+        await self._store.delete_api_key(key_id)
+        for listener in list(self._listeners):
+            listener(key_id)
+
+    def on_revoked(self, listener: Revoked) -> None:
+        """Be told of every key that is deleted from now on."""
+        self._listeners.append(listener)
+
+    # -- SSH keys
+
+    def ssh_keys(self, caller: Caller) -> Sequence[SshKey]:
+        """The caller's linked SSH keys."""
+        return self._store.ssh_keys(caller.user_id)
+
+    async def link_ssh_key(self, caller: Caller, public_key: str, device_id: str, label: str) -> None:
+        """Link a public SSH key; idempotent, one per device where a device id is given."""
+        await self._store.link_ssh_key(accounts.parse_ssh_key(caller.user_id, public_key, device_id, label))
+
+    async def unlink_ssh_key(self, caller: Caller, fingerprint: str) -> None:
+        """Remove a linked SSH key. Raises NotFound."""
+        if fingerprint not in [key.fingerprint for key in self.ssh_keys(caller)]:
+            raise NotFound(f"SSH key '{fingerprint}' is not linked")
+        await self._store.unlink_ssh_key(caller.user_id, fingerprint)
+
+
+def _checked_name(name: str) -> str:
+    name = name.strip()
+    if not 0 < len(name) <= NAME_LIMIT or not name.isprintable():
+        raise InvalidArgument(f"an API key needs a name of 1 to {NAME_LIMIT} printable characters")
+    return name
