@@ -13,7 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
-from openboxd.control import names, sizes
+from openboxd.control import changes, names, sizes
 from openboxd.control.credentials import Credentials
 from openboxd.control.images import Images
 from openboxd.control.ports import ControlStore, ImageBuilder
@@ -47,7 +47,7 @@ from openboxd.model import (
 from openboxd.worker.console import read_console
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker
-from openboxd.worker.orders import Destroy, Reboot, Remove, Rename, Resize, Restore, Save, Start, Stop
+from openboxd.worker.orders import Reboot, Remove, Rename, Resize, Restore, Save, Start, Stop
 from openboxd.worker.ports import Agent, ExecSession
 from openboxd.worker.team import Team
 
@@ -320,9 +320,7 @@ class Control:
 
     async def destroy_machine(self, caller: Caller, ref: str) -> None:
         """End a machine and all it owns; takes over from whatever runs on it."""
-        worker = self._worker(caller, ref)
-        await worker.submit(Destroy()).done()
-        self.team.forget(worker.id)
+        await self.team.destroy(self.machine(caller, ref).id)
 
     def suggest_name(self, caller: Caller) -> str:
         """A name that is free now."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import unicodedata
 import uuid
 from collections.abc import Container
 from datetime import UTC, datetime
@@ -68,6 +69,8 @@ def check_labels(labels: dict[str, str]) -> None:
             )
         if len(value) > MAX_LABEL_VALUE:
             raise InvalidArgument(f"the value of label '{key}' is longer than {MAX_LABEL_VALUE} characters")
+        if any(unicodedata.category(character) == "Cc" for character in value):
+            raise InvalidArgument(f"the value of label '{key}' holds a control character")
 
 
 def is_uuid(text: str) -> bool:

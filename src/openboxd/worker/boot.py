@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from openboxd.errors import BoxdError, OperationFailed, Unavailable
-from openboxd.model import MachineStatus
+from openboxd.model import Machine, MachineStatus
 from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.runs import Starting, disk_of, end_present_run, new_run_id, run_spec
 from openboxd.worker.steps import Steps, to_the_end
@@ -39,6 +41,31 @@ async def reboot(worker: MachineWorker, job: Job) -> None:
     await _boot(worker, job, "reboot")
 
 
+async def change(worker: MachineWorker, job: Job, operation: str, **values: Any) -> None:
+    """Change what takes effect with a boot (a name, a size), and boot the machine if it runs.
+
+    If this raises, the machine has its old values, unless its new run was there already. The change and `starting`
+    are one write: nobody sees a machine with the new value that runs without it.
+    """
+    if worker.run is not None:
+        await _boot(worker, job, operation, **values)
+        return
+    store, machine, steps = worker.drivers.store, worker.machine, worker.steps(operation)
+    steps.undo("change back", lambda: store.update_machine(worker.id, **_present(machine, values)))
+    try:
+        await steps.run("change", lambda: store.update_machine(worker.id, **values))
+    except BaseException as error:
+        await to_the_end(steps.unwind())
+        if isinstance(error, BoxdError) or not isinstance(error, Exception):
+            raise
+        raise OperationFailed(f"machine '{machine.name}' is {machine.status} and was not changed: {error}") from error
+
+
+def _present(machine: Machine, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is to be changed, as it is."""
+    return {name: getattr(machine, name) for name in values}
+
+
 async def _shut_down(worker: MachineWorker) -> None:
     """Press the power button until the guest has gone, or the limit is over."""
     run = worker.run
@@ -56,13 +83,15 @@ async def _shut_down(worker: MachineWorker) -> None:
         ended.cancel()
 
 
-async def _boot(worker: MachineWorker, job: Job, operation: str) -> None:
-    """End the present run if there is one, and start another on the machine's disk."""
+async def _boot(worker: MachineWorker, job: Job, operation: str, **values: Any) -> None:
+    """End the present run if there is one, and start another on the machine's disk, with `values` changed."""
     store, machine, run_id = worker.drivers.store, worker.machine, new_run_id()
     journal = await store.begin_operation(worker.id, "boot", {"run": run_id})
     steps, starting, begun = worker.steps(operation, journal), Starting(), time.monotonic()
     try:
-        await worker.move(MachineStatus.STARTING)
+        if values:
+            steps.undo("change back", lambda: store.update_machine(worker.id, **_present(machine, values)))
+        await worker.move(MachineStatus.STARTING, **values)
         job.record()
         await _end_cleanly(worker, steps, "the machine was rebooted")
         await _launch(worker, steps, starting, run_id)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from openboxd.host.boot import boot_id
 from openboxd.settings import Settings
 from openboxd.worker.ports import AgentConnector, Hypervisor, Pool, Store
 from openboxd.worker.steps import Fault, no_fault
@@ -16,6 +17,7 @@ class Drivers:
 
     Attributes:
         cmdline: the kernel command line for (machine name, machine id).
+        boot_id: names this boot of the host; another one at the next start means that the host was rebooted.
         fault: called before and after each step; raises in tests that fail a step on purpose.
     """
 
@@ -25,4 +27,5 @@ class Drivers:
     hypervisor: Hypervisor
     connector: AgentConnector
     cmdline: Callable[[str, str], str]
+    boot_id: str = field(default_factory=boot_id)
     fault: Fault = no_fault

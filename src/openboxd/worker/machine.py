@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,9 @@ HOLD_LIMIT = 60.0
 AGENT_LIMIT = 15.0
 """Seconds a call waits for an agent that is out of step, for example just after the daemon started."""
 
+REPEAT_LIMIT = 10.0
+"""Seconds within which a call that is made again, by a caller who was lost, gets the first one's outcome."""
+
 WATCH_DEPTH = 256
 """Progress items kept for a watcher that does not keep up; older ones are dropped."""
 
@@ -39,6 +43,8 @@ class Job:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.task: asyncio.Task[None] | None = None
+        self.abandoned: set[str] = set()
+        self.finished_at = 0.0
         loop = asyncio.get_running_loop()
         self._recorded: asyncio.Future[None] = loop.create_future()
         self._done: asyncio.Future[None] = loop.create_future()
@@ -52,6 +58,7 @@ class Job:
 
     def finish(self, error: BoxdError | None) -> None:
         """Set the outcome; once."""
+        self.finished_at = time.monotonic()
         for future in (self._recorded, self._done):
             if future.done():
                 continue
@@ -64,9 +71,20 @@ class Job:
         """Wait until the order is on record. Cancelling cancels the waiting only."""
         await asyncio.shield(self._recorded)
 
-    async def done(self) -> None:
-        """Wait for the outcome; raises what the operation raised. Cancelling cancels the waiting only."""
-        await asyncio.shield(self._done)
+    async def done(self, asker: str = "") -> None:
+        """Wait for the outcome; raises what the operation raised. Cancelling cancels the waiting only.
+
+        Who is cancelled before the outcome is known counts as `abandoned`; who hears it does not any more.
+        """
+        try:
+            await asyncio.shield(self._done)
+        except asyncio.CancelledError:
+            self.abandoned.add(asker)
+            raise
+        except BoxdError:
+            self.abandoned.discard(asker)
+            raise
+        self.abandoned.discard(asker)
 
 
 def _retrieve(future: asyncio.Future[None]) -> None:
@@ -90,6 +108,8 @@ class MachineWorker:
         self._settling: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         self._watchers: set[asyncio.Queue[Progress]] = set()
+        self._last: Job | None = None
+        self.restores = 0  # how often it was taken back while this daemon runs
 
     # ------------------------------------------------------------------------------------------------ what it is
 
@@ -100,6 +120,12 @@ class MachineWorker:
         if machine is None or machine.status is MachineStatus.DESTROYED:
             raise machine_not_found(machine.name if machine else self.id)
         return machine
+
+    @property
+    def exists(self) -> bool:
+        """Whether the machine is not destroyed."""
+        machine = self.drivers.store.machine(self.id)
+        return machine is not None and machine.status is not MachineStatus.DESTROYED
 
     @property
     def current(self) -> Order | None:
@@ -132,9 +158,21 @@ class MachineWorker:
         if isinstance(verdict, Already):
             return self._job if self._job and self._job.order == order else _finished(order)
         job, previous = Job(order), self._job
-        self._job = job
+        self._job, self._last = job, job
         job.task = asyncio.create_task(self._carry_out(job, previous), name=f"{self.id}: {order}")
         return job
+
+    def repeated(self, order: Order, asker: str) -> Job | None:
+        """The job whose outcome `asker` was lost before, if they ask for the same again and nothing came between.
+
+        A client that lost its connection repeats its call; an order that leaves no trace, such as a restore, must not
+        be carried out twice for that.
+        """
+        last = self._last
+        if last is None or last.order != order or asker not in last.abandoned:
+            return None
+        heard_late = last.finished_at and time.monotonic() - last.finished_at > REPEAT_LIMIT
+        return None if heard_late else last
 
     async def _carry_out(self, job: Job, previous: Job | None) -> None:
         if previous is not None and previous.task is not None:

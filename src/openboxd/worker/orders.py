@@ -10,7 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openboxd.errors import AlreadyExists, BoxdError, Busy, WrongState, checkpoint_not_found
-from openboxd.model import GIB, MAX_CHECKPOINTS, MIB, Checkpoint, CheckpointStatus, Machine, MachineStatus, Space
+from openboxd.model import (
+    GIB,
+    MAX_CHECKPOINTS,
+    MIB,
+    Checkpoint,
+    CheckpointStatus,
+    Machine,
+    MachineStatus,
+    Size,
+    Space,
+)
 
 RESERVE_BYTES = 256 * MIB
 """Kept free in the pool by every save, so that running guests can go on writing to their disks."""
@@ -80,7 +90,37 @@ class Destroy:
         return "removal of the machine"
 
 
-Order = Start | Stop | Reboot | Save | Restore | Remove | Destroy
+@dataclass(frozen=True)
+class Rename:
+    """Give the machine another name; it is rebooted if it runs, since its hostname comes with the boot."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"renaming to '{self.name}'"
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Give the machine other hardware; it is rebooted if it runs."""
+
+    size: Size
+
+    def __str__(self) -> str:
+        return f"resizing to {self.size.vcpu} vCPU and {gib(self.size.memory_bytes)}"
+
+
+Order = Start | Stop | Reboot | Rename | Resize | Save | Restore | Remove | Destroy
+
+
+def words(order: Order) -> tuple[str, str]:
+    """An order for the event log: the operation, and what it is done to."""
+    match order:
+        case Save() | Restore() | Remove() | Rename():
+            return type(order).__name__.lower(), order.name
+        case Resize():
+            return "resize", str(order).removeprefix("resizing to ")
+    return type(order).__name__.lower(), ""
 
 
 @dataclass(frozen=True)
@@ -164,6 +204,8 @@ def _by_state(order: Order, situation: Situation) -> Verdict:
                     f"machine '{machine.name}' must be running to be rebooted; it is {status}; start it instead"
                 )
             )
+        case Rename() | Resize():
+            return _change_verdict(order, machine)
         case Save():
             refusal = _save_refusal(order, situation)
             return Refuse(refusal) if refusal else Accept()
@@ -179,6 +221,14 @@ def _start_verdict(machine: Machine) -> Verdict:
     if machine.status in (MachineStatus.PENDING, MachineStatus.STOPPED, MachineStatus.FAILED):
         return Accept()
     return Refuse(WrongState(f"machine '{machine.name}' cannot be started while it is {machine.status}"))
+
+
+def _change_verdict(order: Rename | Resize, machine: Machine) -> Verdict:
+    if machine.status not in (MachineStatus.RUNNING, MachineStatus.STOPPED, MachineStatus.FAILED):
+        what = "renamed" if isinstance(order, Rename) else "resized"
+        return Refuse(WrongState(f"machine '{machine.name}' cannot be {what} while it is {machine.status}"))
+    same = machine.name == order.name if isinstance(order, Rename) else machine.size == order.size
+    return Already() if same else Accept()
 
 
 def _save_refusal(order: Save, situation: Situation) -> BoxdError | None:

@@ -16,6 +16,7 @@ from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.orders import Destroy, Restore
 from openboxd.worker.ports import RunState
 from openboxd.worker.remove import destroy, drop_checkpoint
+from openboxd.worker.restart import RESTART, note_host_reboot
 from openboxd.worker.restore import SWAP, restore_checkpoint
 from openboxd.worker.runs import next_disk_of
 
@@ -85,6 +86,8 @@ async def finish_operations(drivers: Drivers, workers: Workers) -> int:
     """Restores past the point of no return are carried out, everything else begun is taken back."""
     operations = drivers.store.open_operations()
     for operation in operations:
+        if operation.kind == RESTART:
+            continue  # ends when the machine was started again
         worker = workers.get(operation.machine_id)
         if worker is not None and operation.kind == "restore":
             await _settle_restore(drivers, worker, operation)
@@ -143,6 +146,7 @@ RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...]
     ("adopt runs", adopt_runs),
     ("resume paused guests", resume_paused),
     ("fail pending checkpoints", fail_pending_checkpoints),
+    ("note a reboot of the host", note_host_reboot),
     ("finish operations", finish_operations),
     ("settle statuses", settle_statuses),
     ("finish removals", finish_removals),

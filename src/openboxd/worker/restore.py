@@ -153,6 +153,7 @@ async def _swap(worker: MachineWorker, starting: Starting, checkpoint: Checkpoin
     """End the old run, give the new one's disk its name, and record it. May be carried out twice."""
     assert starting.run is not None
     starting.crossed = True
+    worker.restores += 1
     await end_present_run(worker, f"the machine was restored to checkpoint '{checkpoint.name}'")
     await asyncio.to_thread(_rename_durably, next_disk_of(worker), disk_of(worker))
     await worker.drivers.store.update_machine(worker.id, run_id=starting.run.run_id, size=size, head=checkpoint.id)

@@ -6,15 +6,19 @@ import asyncio
 
 from openboxd.errors import machine_not_found
 from openboxd.model import MachineStatus
-from openboxd.worker import boot, orders, remove, restore, save
+from openboxd.worker import boot, orders, remove, rename, resize, restore, save
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker, Operation
 from openboxd.worker.recovery import recover
+from openboxd.worker.restart import start_again
+from openboxd.worker.timers import Timers
 
 OPERATIONS: dict[type, Operation] = {
     orders.Start: boot.start,
     orders.Stop: boot.stop,
     orders.Reboot: boot.reboot,
+    orders.Rename: rename.rename,
+    orders.Resize: resize.resize,
     orders.Save: save.save,
     orders.Restore: restore.restore,
     orders.Remove: remove.remove,
@@ -28,6 +32,8 @@ class Team:
     def __init__(self, drivers: Drivers) -> None:
         self.drivers = drivers
         self._workers: dict[str, MachineWorker] = {}
+        self.timers = Timers(drivers.store, self.destroy)
+        self._restarting: asyncio.Task[None] | None = None
 
     def worker(self, machine_id: str) -> MachineWorker:
         """The worker of a machine that is not destroyed. Raises NotFound."""
@@ -38,17 +44,24 @@ class Team:
             self._workers[machine_id] = MachineWorker(machine_id, self.drivers, OPERATIONS)
         return self._workers[machine_id]
 
-    def forget(self, machine_id: str) -> None:
-        """Drop the worker of a destroyed machine."""
+    async def destroy(self, machine_id: str) -> None:
+        """End a machine and all it owns, then drop its worker."""
+        await self.worker(machine_id).submit(orders.Destroy()).done()
         self._workers.pop(machine_id, None)
 
     async def recover(self) -> None:
         """Settle what an earlier daemon left; call once, before serving."""
         workers = {machine.id: self.worker(machine.id) for machine in self.drivers.store.machines()}
         await recover(self.drivers, workers)
+        self._restarting = asyncio.create_task(start_again(self.drivers, workers), name="restarts")
+        self.timers.start()
 
     async def close(self, limit: float) -> None:
         """Let go of all machines: wait for operations up to `limit` seconds, then detach. Machines run on."""
+        await self.timers.close()
+        if self._restarting is not None:
+            self._restarting.cancel()
+            await asyncio.wait([self._restarting])
         busy = [asyncio.ensure_future(worker.idle()) for worker in self._workers.values()]
         if busy:
             await asyncio.wait(busy, timeout=limit)
