@@ -192,6 +192,11 @@ class Daemon:
             os.close(descriptor)
 
 
+def host_lists() -> set[str]:
+    """Names of the package lists that the host's own apt holds."""
+    return {file.name for file in Path("/var/lib/apt/lists").iterdir()}
+
+
 def free_port() -> int:
     """A TCP port that nobody listens on now."""
     with socket.socket() as probe:
@@ -217,7 +222,9 @@ class Lab:
         daemon = Daemon(self.base)
         daemon.start()
         try:
+            lists = host_lists()
             daemon.boxd("image", "build", timeout=1800)
+            assert host_lists() == lists, "the build touched apt's lists of the host"
             daemon.boxd("machine", "new", GOLDEN, "--vcpu", 1, "--memory", "1G", timeout=600)
             self._settle(daemon)
             daemon.boxd("machine", "checkpoint", "save", GOLDEN, BOOTED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import json
 import secrets
 import shutil
 import subprocess
@@ -18,54 +18,46 @@ import pytest
 from openboxd.host import pidfd, reflink
 from openboxd.model import MIB, Size
 from openboxd.qemu.hypervisor import QemuHypervisor
-from openboxd.settings import Settings, default_home
+from openboxd.settings import Settings
 from openboxd.worker.ports import Plan, Run, RunSpec
+from tests.lab import Lab
 from tests.qemu.tinyguest import CMDLINE, write_initrd
 
 RAM = 256 * MIB
 DISK = 64 * MIB
 
 
-def find_kernel() -> Path:
-    """A kernel for the guest: of the environment, or of an image in the pool."""
-    if "BOXD_TEST_KERNEL" in os.environ:
-        return Path(os.environ["BOXD_TEST_KERNEL"])
-    for images in (default_home() / "pool/images", Path.home() / ".cache/boxd-test/images"):
-        for kernel in sorted(images.glob("*/vmlinuz")):
-            return kernel
-    pytest.skip("no kernel: build an image, or set BOXD_TEST_KERNEL")
+BUSYBOX = Path("/bin/busybox")
+"""Of the package busybox-static, which `scripts/setup --dev` installs."""
 
 
-def find_busybox() -> Path:
-    """busybox-static."""
-    path = Path(os.environ.get("BOXD_TEST_BUSYBOX", "/bin/busybox"))
-    if not path.exists():
-        pytest.skip("no /bin/busybox: install busybox-static, or set BOXD_TEST_BUSYBOX")
-    return path
+@pytest.fixture(scope="session")
+def kernel(lab: Lab) -> Path:
+    """The kernel of the default image."""
+    return lab.image_dir / "vmlinuz"
 
 
-def find_modules() -> tuple[Path, ...]:
-    """The kernel's driver of the disk, if its modules lie beside it as in its package; else guests have no disk."""
-    system = find_kernel().resolve().parents[1]
-    return tuple(sorted(system.glob("lib/modules/*/kernel/drivers/block/virtio_blk.ko*")))[:1]
+@pytest.fixture(scope="session")
+def module(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That kernel's driver of the disk, out of the image's root filesystem."""
+    version = json.loads((lab.image_dir / "manifest.json").read_text())["kernel_version"]
+    target = tmp_path_factory.mktemp("module") / "virtio_blk.ko.xz"
+    source = f"/usr/lib/modules/{version}/kernel/drivers/block/{target.name}"
+    subprocess.run(["debugfs", "-R", f"dump {source} {target}", lab.image_dir / "disk.raw"], check=True)
+    assert target.stat().st_size, f"the image has no {source}"
+    return target
 
 
 @pytest.fixture(scope="session")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A directory on a filesystem with reflinks; an XFS file is mounted where there is none."""
-    given = Path(os.environ.get("BOXD_TEST_POOL", tmp_path_factory.mktemp("pool")))
+    given = tmp_path_factory.mktemp("pool")
     if reflink.probe(given)[0]:
-        directory = given / f"test-{secrets.token_hex(4)}"
-        directory.mkdir()
-        yield directory
-        shutil.rmtree(directory)
+        yield given
         return
-    if os.geteuid():
-        pytest.skip("no reflinks here, and mounting XFS needs root: set BOXD_TEST_POOL")
-    image = given / "pool.xfs"
+    image, mount = given / "pool.xfs", given / "mnt"
     with image.open("wb") as file:
         file.truncate(8 << 30)
-    mount = given / "mnt"
     mount.mkdir()
     subprocess.run(["mkfs.xfs", "-q", "-m", "reflink=1", image], check=True)
     subprocess.run(["mount", "-o", "loop", image, mount], check=True)
@@ -74,9 +66,9 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def initrd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def initrd(module: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("guest") / "initrd"
-    write_initrd(target, find_busybox(), find_modules())
+    write_initrd(target, BUSYBOX, (module,))
     return target
 
 
@@ -164,11 +156,13 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(pool: Path, initrd: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bench]:
+async def bench(
+    pool: Path, kernel: Path, initrd: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Bench]:
     root = Path(tmp_path_factory.mktemp("q"))
     work = pool / secrets.token_hex(4)
     work.mkdir()
-    bench = Bench(root, root / "r", work, find_kernel(), initrd)
+    bench = Bench(root, root / "r", work, kernel, initrd)
     yield bench
     for port in bench.ports.values():
         port.writer.close()
