@@ -223,6 +223,62 @@ class Operation:
     started_at_ms: int
 
 
+class Outcome(StrEnum):
+    """How something that was done to a machine ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TAKEN_OVER = "taken over"  # ended because the machine was removed
+
+
+@dataclass(frozen=True)
+class Event:
+    """An entry of a machine's event log.
+
+    Attributes:
+        at_ms: when it began, epoch milliseconds.
+        actor: id of the user who ordered it; empty: boxd itself, or the guest.
+        operation: what was done, e.g. "save"; "run ended" for an end that nobody ordered.
+        detail: what it was done to, e.g. a checkpoint's name.
+        error: one sentence, unless it is ok.
+    """
+
+    machine_id: str
+    at_ms: int
+    actor: str
+    operation: str
+    detail: str
+    outcome: Outcome
+    duration_ms: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What is wrong with a file of a capture; bytes `start` to `end`, or the whole file if both are 0."""
+
+    file: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What reading a whole checkpoint told. `sealed` is false for one that was saved without digests."""
+
+    checkpoint: str
+    checked_bytes: int
+    duration_ms: int
+    damages: tuple[Damage, ...] = ()
+    sealed: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Nothing was found, and there was something to compare with."""
+        return self.sealed and not self.damages
+
+
 @dataclass(frozen=True)
 class ExecRequest:
     """A command for the guest: one shell line, run by `sh -c` as user boxd in /home/boxd."""

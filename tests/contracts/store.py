@@ -15,14 +15,16 @@ from openboxd.model import (
     ApiKey,
     Checkpoint,
     CheckpointStatus,
+    Event,
     Image,
     Machine,
     MachineStatus,
+    Outcome,
     Size,
     SshKey,
     User,
 )
-from openboxd.store import SqlStore
+from openboxd.store import SqlStore, events
 
 _numbers = itertools.count(1)
 
@@ -433,7 +435,29 @@ class AccountContract:
             await store.link_ssh_key(replace(plain, user_id="u_nobody"))
 
 
-class StoreContract(MachineContract, CheckpointContract, JournalContract, ImageContract, AccountContract):
+class EventContract:
+    """The event log of machines."""
+
+    async def test_events_come_back_as_they_were_oldest_first(self, store: SqlStore) -> None:
+        first = Event("m-1", 5, "u_1", "save", "a", Outcome.OK, 700)
+        second = Event("m-1", 3, "", "run ended", "", Outcome.FAILED, 0, "QEMU was killed by signal 9")
+        for event in (first, Event("m-2", 4, "u_1", "stop", "", Outcome.OK), second):
+            await store.add_event(event)
+        assert list(store.events("m-1", 10)) == [first, second]
+        assert list(store.events("m-1", 1)) == [second]
+        assert list(store.events("m-3", 10)) == []
+
+    async def test_only_the_newest_are_kept_of_each_machine(self, store: SqlStore) -> None:
+        other = Event("m-2", 0, "", "start", "", Outcome.OK)
+        await store.add_event(other)
+        many = [Event("m-1", number, "", "save", f"c{number}", Outcome.OK) for number in range(events.KEPT + 5)]
+        for event in many:
+            await store.add_event(event)
+        assert list(store.events("m-1", 2 * events.KEPT)) == many[5:]
+        assert list(store.events("m-2", 5)) == [other]
+
+
+class StoreContract(MachineContract, CheckpointContract, JournalContract, EventContract, ImageContract, AccountContract):
     """Every store must pass; subclasses provide the fixture `store`."""
 
 

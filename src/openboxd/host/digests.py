@@ -14,12 +14,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from openboxd.host import extents, files
 from openboxd.host.holes import data_ranges
+from openboxd.model import Damage
 
 NAME = "digests.json"
 
@@ -34,16 +34,6 @@ HOLE = ""
 _THREADS = 2  # hashing and reading let go of the interpreter; more would take the guests' processors
 _DROP = 64  # pieces after which what was read is dropped from the page cache
 _EMPTY = bytes(PIECE)
-
-
-@dataclass(frozen=True)
-class Damage:
-    """What is wrong with a file: a clause, and the bytes concerned (0 to 0: all of it)."""
-
-    file: str
-    start: int
-    end: int
-    text: str
 
 
 def digest(data: bytes | memoryview) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0003"
+REVISION = "0004"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -173,3 +173,20 @@ operations = Table(
 
 # Single facts about the host, such as the boot under which the daemon last ran.
 facts = Table("facts", metadata, Column("name", Text, primary_key=True), _required("value"))
+
+# Events outlive their machine's name, and may be written for one that is being made: no foreign key.
+events = Table(
+    "events",
+    metadata,
+    Column("id", ROW_NUMBER, primary_key=True, autoincrement=True),
+    _required("machine_id"),
+    _required("at_ms", BigInteger),
+    _text("actor"),
+    _required("operation"),
+    _text("detail"),
+    _required("outcome"),
+    _number("duration_ms"),
+    _text("error"),
+    Index("ix_events_machine", "machine_id", "id"),
+    sqlite_autoincrement=True,
+)

@@ -14,8 +14,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
-from openboxd.model import ApiKey, Checkpoint, Image, Machine, Operation, SshKey, User
-from openboxd.store import accounts, checkpoints, engine, facts, images, journal, machines
+from openboxd.model import ApiKey, Checkpoint, Event, Image, Machine, Operation, SshKey, User
+from openboxd.store import accounts, checkpoints, engine, events, facts, images, journal, machines
 from openboxd.store.engine import translated
 from openboxd.store.rows import encode
 from openboxd.store.upgrade import bring_up
@@ -139,6 +139,16 @@ class SqlStore:
 
     async def keep_fact(self, name: str, value: str) -> None:
         await self._writer.write(facts.keep, name, value)
+
+    # -- events
+
+    async def add_event(self, event: Event) -> None:
+        """Append to a machine's event log; the oldest beyond the limit are forgotten."""
+        await self._writer.write(events.add, event)
+
+    def events(self, machine_id: str, limit: int) -> Sequence[Event]:
+        """The last `limit` events of a machine, oldest first."""
+        return self._read(events.newest, machine_id, limit)
 
     # -- images
 

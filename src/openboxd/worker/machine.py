@@ -15,12 +15,13 @@ from dataclasses import replace
 from typing import Any
 
 from openboxd.errors import BoxdError, Interrupted, OutcomeUnknown, WrongState, machine_not_found
-from openboxd.model import Machine, MachineStatus, Progress
+from openboxd.model import Event, Machine, MachineStatus, Outcome, Progress
 from openboxd.worker.drivers import Drivers
-from openboxd.worker.orders import Already, Order, Refuse, Restore, Save, Situation, admit
+from openboxd.worker.events import RUN_ENDED, happened, note, now_ms
+from openboxd.worker.orders import Already, Order, Refuse, Restore, Save, Situation, admit, words
 from openboxd.worker.ports import Agent, Run, RunEnd
 from openboxd.worker.states import may_move
-from openboxd.worker.steps import Steps
+from openboxd.worker.steps import Steps, to_the_end
 
 HOLD_LIMIT = 60.0
 """Seconds a call that needs the guest waits for a restore to end."""
@@ -40,8 +41,9 @@ log = logging.getLogger(__name__)
 class Job:
     """An admitted order: its task, the moment it is on record, and its outcome."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, actor: str = "") -> None:
         self.order = order
+        self.actor = actor  # id of the user who gave it
         self.task: asyncio.Task[None] | None = None
         self.abandoned: set[str] = set()
         self.finished_at = 0.0
@@ -141,8 +143,8 @@ class MachineWorker:
 
     # ------------------------------------------------------------------------------------------------- orders
 
-    def submit(self, order: Order) -> Job:
-        """Admit an order and begin to carry it out.
+    def submit(self, order: Order, actor: str = "") -> Job:
+        """Admit an order of `actor` and begin to carry it out.
 
         Returns:
             The job, or that of the same order already under way, or a finished one where nothing is to be done.
@@ -157,7 +159,7 @@ class MachineWorker:
             raise verdict.error
         if isinstance(verdict, Already):
             return self._job if self._job and self._job.order == order else _finished(order)
-        job, previous = Job(order), self._job
+        job, previous = Job(order, actor), self._job
         self._job, self._last = job, job
         job.task = asyncio.create_task(self._carry_out(job, previous), name=f"{self.id}: {order}")
         return job
@@ -179,6 +181,7 @@ class MachineWorker:
             previous.task.cancel()
             await asyncio.wait([previous.task])
         error: BoxdError | None = None
+        begun = now_ms()
         try:
             async with self._turn:
                 try:
@@ -196,11 +199,20 @@ class MachineWorker:
                 f"{job.order} broke off by a fault inside boxd; ask for the machine's status and see the daemon's log"
             )
         finally:
+            await to_the_end(note(self.drivers.store, self._event(job, begun, error)))
             if self._job is job:
                 self._job = None
             job.finish(error)
             if error is not None:
                 log.warning("machine %s: %s: %s", self.id, job.order, error)
+
+    def _event(self, job: Job, begun_ms: int, error: BoxdError | None) -> Event:
+        """The order's entry in the event log."""
+        order, outcome = job.order, Outcome.FAILED if error else Outcome.OK
+        if isinstance(error, Interrupted):
+            outcome = Outcome.TAKEN_OVER
+        text = error.message if error else ""
+        return Event(self.id, begun_ms, job.actor, *words(order), outcome, now_ms() - begun_ms, text)
 
     async def idle(self) -> None:
         """Wait until no operation runs."""
@@ -251,6 +263,8 @@ class MachineWorker:
         if self.machine.status in (MachineStatus.RUNNING, MachineStatus.STARTING):
             status = MachineStatus.STOPPED if end.clean else MachineStatus.FAILED
             await self.move(status, reason="" if end.clean else end.text, run_id="")
+            error = "" if end.clean else end.text
+            await note(self.drivers.store, happened(self.id, RUN_ENDED, end.text if end.clean else "", error))
 
     async def reachable_agent(self) -> Agent:
         """The agent of the running machine; waits for a restore under way to end.

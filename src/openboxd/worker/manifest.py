@@ -15,7 +15,7 @@ from typing import Any
 
 from openboxd.errors import WrongState
 from openboxd.host import digests
-from openboxd.model import Checkpoint, SaveReport, Size
+from openboxd.model import Checkpoint, Damage, SaveReport, Size
 from openboxd.worker.ports import Plan
 
 FORMAT = 2
@@ -91,6 +91,11 @@ def load(directory: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
 
 def _own_digest(manifest: Mapping[str, Any]) -> str:
     return digests.digest(json.dumps(manifest, sort_keys=True).encode())
+
+
+def damage(error: Exception) -> Damage:
+    """What `load` raised, as damage of a file."""
+    return Damage(digests.NAME if digests.NAME in _reason(error) else NAME, 0, 0, _reason(error))
 
 
 def _reason(error: Exception) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from openboxd.model import (
     Accelerator,
     Checkpoint,
+    Event,
     ExecOutput,
     ExecRequest,
     Image,
@@ -433,6 +434,14 @@ class Store(Protocol):
 
     async def end_operation(self, operation_id: int) -> None:
         """Forget the operation. Harmless twice."""
+        ...
+
+    async def add_event(self, event: Event) -> None:
+        """Append to a machine's event log; the oldest beyond the limit are forgotten."""
+        ...
+
+    def events(self, machine_id: str, limit: int) -> Sequence[Event]:
+        """The last `limit` events of a machine, oldest first."""
         ...
 
     def open_operations(self) -> Sequence[Operation]:
