@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from openboxd.api.ports import NewMachine
+from openboxd.control import changes, names, sizes
 from openboxd.errors import (
     AlreadyExists,
     Busy,
@@ -171,6 +172,7 @@ class FakeService:
             created_at=int(time.time()),
             restart_policy=new.restart_policy or "always",
             labels=dict(new.labels),
+            idle_ignore_outbound=new.idle_ignore_outbound,
         )
         self._machines[machine.id] = machine
         self._checkpoints[machine.id] = []
@@ -215,10 +217,56 @@ class FakeService:
             await self._set(machine, status=MachineStatus.STARTING)
             return await self._boot(machine)
 
+    async def rename_machine(self, caller: Caller, ref: str, name: str) -> Machine:
+        machine = self.machine(caller, ref)
+        names.check_machine_name(name)
+        if any(other.name == name and other.id != machine.id for other in self._machines.values()):
+            raise AlreadyExists(f"a machine named '{name}' exists already; choose another name")
+        return await self._changed_with_reboot(machine, "rename", name=name)
+
+    async def resize_machine(self, caller: Caller, ref: str, vcpu: int, memory_bytes: int) -> tuple[Machine, bool]:
+        machine = self.machine(caller, ref)
+        size = sizes.choose_size(vcpu, memory_bytes)
+        rebooted = machine.status is MachineStatus.RUNNING and machine.size != size
+        return await self._changed_with_reboot(machine, "resize", size=size), rebooted
+
+    async def _changed_with_reboot(self, machine: Machine, operation: str, **values) -> Machine:
+        with self._operation(machine, operation):
+            if machine.status is not MachineStatus.RUNNING:
+                return await self._set(machine, **values)
+            await self._set(machine, status=MachineStatus.STARTING, **values)
+            return await self._boot(machine)
+
+    async def update_labels(self, caller: Caller, ref: str, wanted, remove, *, replace_all: bool):
+        machine = self.machine(caller, ref)
+        labels = changes.labels_after(machine.labels, wanted, remove, replace_all=replace_all)
+        return (await self._set(machine, labels=labels)).labels
+
+    async def set_delete_after(self, caller: Caller, ref: str, secs: int, cron: str) -> Machine:
+        at = changes.deadline_ms(secs, cron, int(time.time() * 1000))
+        return await self._set(self.machine(caller, ref), delete_at_ms=at, delete_after_cron=cron)
+
+    async def set_idle_ignore_outbound(self, caller: Caller, ref: str, *, enabled: bool) -> None:
+        await self._set(self.machine(caller, ref), idle_ignore_outbound=enabled)
+
+    async def set_bot_protection(self, caller: Caller, ref: str, mode: str, *, enabled: bool) -> None:
+        chosen = changes.bot_protection_mode(mode, enabled=enabled)
+        await self._set(self.machine(caller, ref), bot_protection=chosen)
+
+    async def logs(self, caller: Caller, ref: str, *, follow: bool) -> AsyncIterator[bytes]:
+        """Two pieces that are no text, then, if it is followed, the end of the machine."""
+        machine = self.machine(caller, ref)
+        yield b"Linux version 6.12\r\n"
+        yield b"\x1b[2J\xff\n"
+        if follow:
+            async with self._changed:
+                await self._changed.wait_for(lambda: machine.id not in self._machines)
+
     async def destroy_machine(self, caller: Caller, ref: str) -> None:
         machine = self.machine(caller, ref)
         del self._machines[machine.id]
         del self._checkpoints[machine.id]
+        await self._notify()
 
     def suggest_name(self, caller: Caller) -> str:
         self._names += 1

@@ -30,7 +30,12 @@ def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.Ge
         memory_bytes=machine.size.memory_bytes,
         created_at=machine.created_at,  # epoch seconds
         boot_time_ms=machine.boot_time_ms,
-        bot_protection_mode="off",
+        last_connected_ms=machine.last_connected_ms,
+        delete_at_ms=machine.delete_at_ms,
+        delete_after_cron=machine.delete_after_cron,
+        idle_ignore_outbound=machine.idle_ignore_outbound,
+        bot_protection=machine.bot_protection != "off",
+        bot_protection_mode=machine.bot_protection,
         labels=dict(machine.labels),
         created_by=machine.owner_id,
         created_by_name=user.name if user.id == machine.owner_id else "",

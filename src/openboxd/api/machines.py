@@ -47,6 +47,7 @@ async def create_vm(service: Service, caller: Caller, request: pb.CreateVmReques
         disk_bytes=request.config.disk_bytes,
         restart_policy=request.restart_policy,
         labels=dict(request.labels),
+        idle_ignore_outbound=request.config.idle_ignore_outbound,
     )
     return convert.created_to_wire(service, await service.create_machine(caller, new))
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import grpc
 from grpc_reflection.v1alpha import reflection
 
-from openboxd.api import account, checkpoints, exec, files, host, machines
+from openboxd.api import account, changes, checkpoints, exec, files, host, logs, machines
 from openboxd.api.door import MESSAGE_LIMIT, Method, handlers
 from openboxd.api.ports import Service
 from openboxd.errors import HostUnfit
@@ -19,6 +19,8 @@ HOST = openboxd_host_pb2.DESCRIPTOR.services_by_name["Host"]
 
 METHODS: dict[str, Method] = {
     **machines.METHODS,
+    **changes.METHODS,
+    **logs.METHODS,
     **checkpoints.METHODS,
     **exec.METHODS,
     **files.METHODS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from openboxd.client.connection import BOXD_API, HOST, Connection, connected
@@ -57,6 +57,51 @@ class Client:
     async def reboot(self, ref: str) -> None:
         request = pb.RebootVmRequest(vm_id=ref)
         await self._connection.unary(f"{BOXD_API}RebootVm", request, pb.RebootVmResponse, None)
+
+    async def rename(self, ref: str, name: str) -> str:
+        request = pb.RenameVmRequest(vm_id=ref, new_name=name)
+        return (await self._connection.unary(f"{BOXD_API}RenameVm", request, pb.RenameVmResponse, None)).name
+
+    async def resize(self, ref: str, vcpu: int, memory_bytes: int) -> pb.ResizeVmResponse:
+        """0 means that the other one decides."""
+        request = pb.ResizeVmRequest(vm_id=ref, vcpu=vcpu, memory_bytes=memory_bytes)
+        return await self._connection.unary(f"{BOXD_API}ResizeVm", request, pb.ResizeVmResponse, None)
+
+    async def update_labels(self, ref: str, wanted: Mapping[str, str], remove: Sequence[str]) -> dict[str, str]:
+        """The labels afterwards."""
+        request = pb.UpdateVmLabelsRequest(vm=ref, set=dict(wanted), remove=remove)
+        answer = await self._connection.unary(f"{BOXD_API}UpdateVmLabels", request, pb.UpdateVmLabelsResponse)
+        return dict(answer.labels)
+
+    async def set_delete_after(self, ref: str, secs: int, cron: str) -> int:
+        """When the machine will be removed, in epoch milliseconds; 0 for never."""
+        request = pb.SetDeleteAfterRequest(vm_id=ref, delete_after_secs=secs, delete_after_cron=cron)
+        answer = await self._connection.unary(f"{BOXD_API}SetDeleteAfter", request, pb.SetDeleteAfterResponse)
+        return answer.delete_at_ms
+
+    async def set_idle_ignore_outbound(self, ref: str, enabled: bool) -> None:
+        request = pb.SetIdleIgnoreOutboundRequest(vm_id=ref, enabled=enabled)
+        await self._connection.unary(f"{BOXD_API}SetIdleIgnoreOutbound", request, pb.SetIdleIgnoreOutboundResponse)
+
+    async def set_bot_protection(self, ref: str, mode: str) -> None:
+        request = pb.SetBotProtectionRequest(vm_id=ref, enabled=mode != "off", mode=mode)
+        await self._connection.unary(f"{BOXD_API}SetBotProtection", request, pb.SetBotProtectionResponse)
+
+    async def set_auto_suspend(self, ref: str, seconds: int) -> None:
+        request = pb.SetAutoSuspendTimeoutRequest(vm_id=ref, timeout_secs=seconds)
+        await self._connection.unary(f"{BOXD_API}SetAutoSuspendTimeout", request, pb.SetAutoSuspendTimeoutResponse)
+
+    async def set_auto_hibernate(self, ref: str, seconds: int) -> None:
+        request = pb.SetAutoHibernateTimeoutRequest(vm_id=ref, timeout_secs=seconds)
+        await self._connection.unary(
+            f"{BOXD_API}SetAutoHibernateTimeout", request, pb.SetAutoHibernateTimeoutResponse
+        )
+
+    async def logs(self, ref: str, *, follow: bool) -> AsyncIterator[bytes]:
+        """The end of the machine's console; with `follow` until the machine is removed."""
+        request = pb.StreamLogsRequest(vm_id=ref, follow=follow)
+        async for chunk in self._connection.stream(f"{BOXD_API}StreamLogs", request, pb.LogChunk):
+            yield chunk.data
 
     async def destroy(self, ref: str) -> None:
         request = pb.DestroyVmRequest(vm_id=ref)

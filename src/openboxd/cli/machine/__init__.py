@@ -5,11 +5,14 @@ from __future__ import annotations
 import click
 
 from openboxd.cli.base import Group
+from openboxd.cli.machine.change import label, rename, resize
+from openboxd.cli.machine.config import config
 from openboxd.cli.machine.connect import connect
 from openboxd.cli.machine.cp import cp
 from openboxd.cli.machine.exec import exec_command
 from openboxd.cli.machine.get import get
 from openboxd.cli.machine.list import list_machines
+from openboxd.cli.machine.logs import logs
 from openboxd.cli.machine.new import new
 from openboxd.cli.machine.power import reboot, start, stop
 from openboxd.cli.machine.remove import remove
@@ -20,5 +23,21 @@ def machine() -> None:
     """Make, use, stop and remove machines, and take them back to checkpoints."""
 
 
-for command in (new, list_machines, get, start, stop, reboot, remove, exec_command, connect, cp):
+for command in (
+    new,
+    list_machines,
+    get,
+    start,
+    stop,
+    reboot,
+    rename,
+    resize,
+    label,
+    config,
+    remove,
+    exec_command,
+    connect,
+    cp,
+    logs,
+):
     machine.add_command(command)

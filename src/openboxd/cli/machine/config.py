@@ -1,0 +1,86 @@
+"""`boxd machine config set`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from openboxd.cli.base import Command, Group
+from openboxd.cli.machine.describe import machine_argument
+from openboxd.cli.output import answer, iso
+from openboxd.cli.state import State, pass_state
+
+if TYPE_CHECKING:
+    from openboxd.client.client import Client
+
+
+@click.group("config", cls=Group)
+def config() -> None:
+    """Change the settings of a machine."""
+
+
+def _seconds(value: str) -> int:
+    if not value.isascii() or not value.isdigit():
+        raise click.UsageError(f"'{value}' is not a number of seconds")
+    return int(value)
+
+
+def _flag(value: str) -> bool:
+    if value not in ("true", "false"):
+        raise click.UsageError(f"'{value}' is neither true nor false")
+    return value == "true"
+
+
+async def _delete_after(client: Client, machine: str, value: str) -> str:
+    cron = " " in value.strip()
+    at = await client.set_delete_after(machine, 0 if cron else _seconds(value), value.strip() if cron else "")
+    return iso(at / 1000) if at else "never"
+
+
+async def _idle_ignore_outbound(client: Client, machine: str, value: str) -> str:
+    await client.set_idle_ignore_outbound(machine, _flag(value))
+    return value
+
+
+async def _bot_protection(client: Client, machine: str, value: str) -> str:
+    await client.set_bot_protection(machine, value)
+    return value
+
+
+async def _auto_suspend(client: Client, machine: str, value: str) -> str:
+    await client.set_auto_suspend(machine, _seconds(value))
+    return value
+
+
+async def _auto_hibernate(client: Client, machine: str, value: str) -> str:
+    await client.set_auto_hibernate(machine, _seconds(value))
+    return value
+
+
+KEYS: dict[str, Callable[[Client, str, str], Awaitable[str]]] = {
+    "delete-after": _delete_after,
+    "idle.ignore-outbound": _idle_ignore_outbound,
+    "bot-protection": _bot_protection,
+    "auto-suspend.timeout": _auto_suspend,
+    "auto-hibernate.timeout": _auto_hibernate,
+}
+
+
+@config.command("set", cls=Command)
+@machine_argument
+@click.argument("key", type=click.Choice(list(KEYS)))
+@click.argument("value")
+@pass_state
+def set_(state: State, machine: str, key: str, value: str) -> None:
+    """Set KEY of machine NAME to VALUE.
+
+    delete-after: seconds until the machine is removed, in whatever state it is, or a cron line in UTC such as
+    '0 18 * * *'; 0 clears it. idle.ignore-outbound: true or false. bot-protection: on, sleep_only or off.
+    auto-suspend.timeout and auto-hibernate.timeout: seconds; 0 disables.
+
+    With --json: {name, key, value}.
+    """
+    now = state.run(lambda client: KEYS[key](client, machine, value))
+    answer(state, {"name": machine, "key": key, "value": now}, f"{key} of machine {machine}: {now}")
