@@ -220,4 +220,5 @@ async def test_account_calls(api):
 
 async def test_a_taken_port_is_one_sentence(service, address):
     with pytest.raises(errors.HostUnfit, match="in use"):
-        server.listen(server.build_server(service), address)
+        async with server.serve(service, address):
+            pass

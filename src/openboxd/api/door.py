@@ -16,6 +16,8 @@ import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
+from openboxd.api.calls import Call, Calls
+from openboxd.api.front_peer import address_of
 from openboxd.api.missing import refusal
 from openboxd.api.ports import Service
 from openboxd.api.streams import reading
@@ -40,13 +42,15 @@ STATUS_TEXT_LIMIT = 2000
 
 
 def handlers(
-    service: Service, contract: ServiceDescriptor, methods: Mapping[str, Method]
+    service: Service, contract: ServiceDescriptor, methods: Mapping[str, Method], calls: Calls
 ) -> grpc.GenericRpcHandler[Any, Any]:
     """gRPC handlers for every call of `contract`; those not in `methods` refuse."""
     unknown = methods.keys() - contract.methods_by_name.keys()
     if unknown:
         raise ValueError(f"{contract.full_name} has no {', '.join(sorted(unknown))}")
-    table = {name: _handler(service, call, methods.get(name)) for name, call in contract.methods_by_name.items()}
+    table = {
+        name: _handler(service, call, methods.get(name), calls) for name, call in contract.methods_by_name.items()
+    }
     return grpc.method_handlers_generic_handler(contract.full_name, table)
 
 
@@ -65,25 +69,26 @@ def caller_of(service: Service, metadata: Any) -> Caller:
     raise Unauthenticated("no API key came with the call; send it as 'authorization: Bearer <key>'")
 
 
-def _handler(service: Service, call: MethodDescriptor, method: Method | None) -> Any:
+def _handler(service: Service, call: MethodDescriptor, method: Method | None, calls: Calls) -> Any:
     answer: Method = method or refusal(call.name)
     streams = inspect.isasyncgenfunction(answer)  # a refusal of a streaming call is not one
 
     async def single(request: Any, context: Context) -> Any:
-        async def work() -> Any:
-            return await answer(service, caller_of(service, context.invocation_metadata()), request)
-
-        return await _guarded(context, call.name, work)
+        with calls.under_way(call.name, streams=call.client_streaming) as record:
+            caller = _admit(service, context, record)
+            return await answer(service, caller, request)
 
     async def stream(request: Any, context: Context) -> None:
-        async def work() -> None:
-            caller = caller_of(service, context.invocation_metadata())
+        with calls.under_way(call.name, streams=True) as record:
+            caller = _admit(service, context, record)
             if streams:
                 await _send(context, answer(service, caller, request))
             else:
                 await answer(service, caller, request)
 
-        await _guarded(context, call.name, work)
+    async def guarded(request: Any, context: Context) -> Any:
+        work = stream if call.server_streaming else single
+        return await _guarded(context, call.name, lambda: work(request, context))
 
     kinds = {
         (False, False): grpc.unary_unary_rpc_method_handler,
@@ -93,10 +98,20 @@ def _handler(service: Service, call: MethodDescriptor, method: Method | None) ->
     }
     make: Callable[..., Any] = kinds[call.client_streaming, call.server_streaming]
     return make(
-        stream if call.server_streaming else single,
+        guarded,
         request_deserializer=GetMessageClass(call.input_type).FromString,
         response_serializer=GetMessageClass(call.output_type).SerializeToString,
     )
+
+
+def _admit(service: Service, context: Context, record: Call) -> Caller:
+    try:
+        caller = caller_of(service, context.invocation_metadata())
+    except Unauthenticated:
+        log.info("refused %s of %s: no valid credential", record.name, address_of(context.peer()))
+        raise
+    record.key_id = caller.key_id
+    return caller
 
 
 async def _send(context: Context, answers: AsyncIterator[Any]) -> None:

@@ -1,17 +1,24 @@
-"""The gRPC server. Where it listens is settled apart from what it serves."""
+"""The gRPC server, and the front before it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import ssl
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 
 import grpc
 from grpc_reflection.v1alpha import reflection
 
 from openboxd.api import account, changes, checkpoints, exec, files, host, logs, machines
+from openboxd.api.calls import Calls
 from openboxd.api.door import MESSAGE_LIMIT, Method, handlers
+from openboxd.api.exchange import Exchange
+from openboxd.api.front import Front, listen
 from openboxd.api.ports import Service
-from openboxd.errors import HostUnfit
+from openboxd.host.files import make_directory, remove
 from openboxd.wire import boxd_api_pb2, openboxd_host_pb2
 
 BOXD_API = boxd_api_pb2.DESCRIPTOR.services_by_name["BoxdApi"]
@@ -30,47 +37,76 @@ METHODS: dict[str, Method] = {
 OPTIONS = (
     ("grpc.max_receive_message_length", MESSAGE_LIMIT),
     ("grpc.max_send_message_length", MESSAGE_LIMIT),
-    # Without this two daemons could hold the same port, each answering some of the calls.
-    ("grpc.so_reuseport", 0),
 )
 
 GRACE = 2.0
 """Seconds that calls under way get when the server stops. Execs are the long ones, and they end with the daemon."""
 
+FAREWELL = 0.5
+"""Seconds for clients to take the last answers off their connections."""
 
-def build_server(service: Service) -> grpc.aio.Server:
-    """A server that listens nowhere yet; needs a running event loop."""
-    server = grpc.aio.server(options=OPTIONS)
-    server.add_generic_rpc_handlers(
-        (handlers(service, BOXD_API, METHODS), handlers(service, HOST, host.METHODS)),
-    )
-    reflection.enable_server_reflection((BOXD_API.full_name, HOST.full_name, reflection.SERVICE_NAME), server)
-    return server
+SOCKET = "api.sock"
 
 
-def listen(server: grpc.aio.Server, address: str) -> str:
-    """Listen for plain HTTP/2 at host:port; the address with the port that was really taken.
+@asynccontextmanager
+async def serve(
+    service: Service, address: str, run_dir: Path | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[str]:
+    """Serve gRPC and the exchange of keys at host:port while the block runs; its value is the address listened on.
+
+    The gRPC server itself listens in `run_dir`, a short path, where only this user gets. Without `tls` only plain
+    connections are taken.
 
     Raises:
         HostUnfit: the address cannot be had.
     """
-    try:
-        port = server.add_insecure_port(address)
-    except RuntimeError:
-        raise HostUnfit(
-            f"cannot listen on {address}: it is in use or not an address of this host; "
-            "stop the other daemon or choose another one with --listen"
-        ) from None
-    return f"{address.rpartition(':')[0]}:{port}"
+    listener = listen(address)
+    bound = f"{address.rpartition(':')[0]}:{listener.getsockname()[1]}"
+    with listener, _private(run_dir) as directory:
+        front = Front(listener, directory / SOCKET, Exchange(service), tls)
+        async with _backend(service, directory / SOCKET):
+            accepting = asyncio.create_task(front.accept(), name="front")
+            try:
+                yield bound
+            finally:
+                accepting.cancel()
+                await asyncio.wait([accepting])
+                listener.close()
+        await front.close(FAREWELL)
 
 
 @asynccontextmanager
-async def serve(service: Service, address: str) -> AsyncIterator[str]:
-    """Serve while the block runs; its value is the address listened on."""
-    server = build_server(service)
-    bound = listen(server, address)
+async def _backend(service: Service, path: Path) -> AsyncIterator[None]:
+    """The gRPC server at a UNIX socket. Connections to it are served until every call has had its answer."""
+    calls = Calls()
+    service.on_revoked(calls.revoke)
+    server = build_server(service, calls)
+    remove(path)
+    server.add_insecure_port(f"unix:{path}")
     await server.start()
     try:
-        yield bound
+        yield
     finally:
+        await calls.stop(GRACE)
         await server.stop(GRACE)
+
+
+@contextmanager
+def _private(run_dir: Path | None) -> Iterator[Path]:
+    """The directory of the socket: the daemon's, or one of our own for as long as we serve."""
+    if run_dir is None:
+        with tempfile.TemporaryDirectory(prefix="boxd-") as made:
+            yield Path(made)
+    else:
+        make_directory(run_dir)
+        yield run_dir
+
+
+def build_server(service: Service, calls: Calls) -> grpc.aio.Server:
+    """A server that listens nowhere yet; needs a running event loop."""
+    server = grpc.aio.server(options=OPTIONS)
+    server.add_generic_rpc_handlers(
+        (handlers(service, BOXD_API, METHODS, calls), handlers(service, HOST, host.METHODS, calls)),
+    )
+    reflection.enable_server_reflection((BOXD_API.full_name, HOST.full_name, reflection.SERVICE_NAME), server)
+    return server
