@@ -8,6 +8,7 @@ import ipaddress
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from openboxd import __version__, images
 from openboxd.api.server import serve as serve_api
+from openboxd.api.tls import kept_tls
 from openboxd.client.config import write_config
 from openboxd.control import accounts
 from openboxd.control.control import Control
@@ -22,6 +24,7 @@ from openboxd.errors import BoxdError, NotFound
 from openboxd.guest import payload
 from openboxd.guest.connector import ChannelConnector
 from openboxd.host import doctor
+from openboxd.host.ca import open_authority
 from openboxd.host.files import write_atomic
 from openboxd.model import Finding, Image
 from openboxd.pool import DirectoryPool, open_pool
@@ -95,7 +98,11 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
         control = _control(settings, store, pool, fault)
         try:
             await control.team.recover()
-            async with keep_house(store, pool), serve_api(control, settings.listen) as address:
+            async with (
+                keep_house(store, pool),
+                kept_tls(lambda: _certificate(settings)) as tls,
+                serve_api(control, settings.listen, settings.run_dir, tls) as address,
+            ):
                 await _first_start(settings, store, address)
                 yield address
         finally:
@@ -120,6 +127,17 @@ def _control(settings: Settings, store: SqlStore, pool: DirectoryPool, fault: Fa
         return await _examine(settings, hypervisor, pool)
 
     return Control(drivers, store, Builder(settings.mirror), examine)
+
+
+def _certificate(settings: Settings) -> tuple[Path, Path]:
+    """The API's certificate and its key: the user's, else one under our own root."""
+    if settings.tls_cert is not None and settings.tls_key is not None:
+        return settings.tls_cert, settings.tls_key
+    host = settings.listen.rpartition(":")[0].strip("[]")
+    names = [settings.zone, f"*.{settings.zone}", "localhost", "127.0.0.1", "::1", socket.gethostname(), host]
+    hosts = [name for name in dict.fromkeys(names) if name and not _is_wildcard(name)]
+    issued = open_authority(settings.tls_dir).issue("server", hosts)
+    return issued, issued
 
 
 def _any_kernel(store: SqlStore, pool: Pool) -> Path | None:
@@ -160,8 +178,11 @@ async def _first_start(settings: Settings, store: SqlStore, address: str) -> Non
 def _local_url(address: str) -> str:
     """How this host reaches an address that is listened on: a wildcard is reached by loopback."""
     host, _, port = address.rpartition(":")
+    return f"http://{'127.0.0.1' if _is_wildcard(host.strip('[]')) else host}:{port}"
+
+
+def _is_wildcard(host: str) -> bool:
     try:
-        wildcard = ipaddress.ip_address(host.strip("[]")).is_unspecified
+        return ipaddress.ip_address(host).is_unspecified
     except ValueError:  # a name
-        wildcard = False
-    return f"http://{'127.0.0.1' if wildcard else host}:{port}"
+        return False

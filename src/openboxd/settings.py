@@ -25,6 +25,7 @@ class Settings:
         accel: "auto", "kvm" or "tcg".
         qemu: name or path of the QEMU program.
         zone: DNS zone under which machines have their domains.
+        tls_cert, tls_key: PEM files of a certificate of one's own for the API; None = one under boxd's own root.
         pool_bytes: size of a pool image to be made; 0 = a share of what is free.
         mirror: where image builds fetch Debian packages; empty = mmdebstrap's default.
         stop_timeout: seconds a guest may take for a clean shutdown before its run is killed.
@@ -38,6 +39,8 @@ class Settings:
     accel: str = "auto"
     qemu: str = "qemu-system-x86_64"
     zone: str = "boxd.localhost"
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
     pool_bytes: int = 0
     mirror: str = ""
     stop_timeout: float = 60.0
@@ -58,6 +61,11 @@ class Settings:
     def pool_image(self) -> Path:
         """The XFS image file that is mounted on `pool_dir` where the home's filesystem has no reflinks."""
         return self.home / "pool.xfs"
+
+    @property
+    def tls_dir(self) -> Path:
+        """boxd's own root certificate, and what it has signed."""
+        return self.home / "tls"
 
     @property
     def admin_key(self) -> Path:
@@ -85,7 +93,8 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     """Build the settings from arguments and environment.
 
     Raises:
-        InvalidArgument: `BOXD_ACCEL`, `BOXD_POOL_SIZE` or the listen address is malformed.
+        InvalidArgument: `BOXD_ACCEL`, `BOXD_POOL_SIZE` or the listen address is malformed, or one of `BOXD_TLS_CERT`
+            and `BOXD_TLS_KEY` is missing.
     """
     environ = os.environ if environ is None else environ
     accel = environ.get("BOXD_ACCEL", "auto")
@@ -95,6 +104,9 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit() or not 0 <= int(port) <= 65535:
         raise InvalidArgument(f"the listen address is '{listen}'; it must be HOST:PORT, such as {DEFAULT_LISTEN}")
+    tls_cert, tls_key = environ.get("BOXD_TLS_CERT"), environ.get("BOXD_TLS_KEY")
+    if bool(tls_cert) != bool(tls_key):
+        raise InvalidArgument("BOXD_TLS_CERT and BOXD_TLS_KEY belong together: set both or neither")
     private = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
     default_run = "/run/boxd" if os.geteuid() == 0 else f"{private}/boxd"
     return Settings(
@@ -104,6 +116,8 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         accel=accel,
         qemu=environ.get("BOXD_QEMU", "qemu-system-x86_64"),
         zone=environ.get("BOXD_ZONE", "boxd.localhost"),
+        tls_cert=Path(tls_cert).absolute() if tls_cert else None,
+        tls_key=Path(tls_key).absolute() if tls_key else None,
         pool_bytes=_size("BOXD_POOL_SIZE", environ.get("BOXD_POOL_SIZE", "")),
         mirror=environ.get("BOXD_MIRROR", ""),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openboxd.api.ports import Service
-from openboxd.model import Caller, CheckpointStatus, CheckpointView, Image, Machine, Progress
+from openboxd.model import Caller, CheckpointStatus, CheckpointView, Event, Image, Machine, Progress, Verification
 from openboxd.wire import boxd_api_pb2 as pb
 from openboxd.wire import openboxd_host_pb2 as host_pb
 
@@ -86,6 +86,31 @@ def image_to_wire(service: Service, image: Image) -> host_pb.ImageInfo:
         disk_bytes=image.disk_bytes,
         kernel_version=image.kernel_version,
         is_default=image.name == service.default_image(),
+    )
+
+
+def verification_to_wire(found: Verification) -> host_pb.Verification:
+    """What reading a checkpoint told."""
+    return host_pb.Verification(
+        checkpoint=found.checkpoint,
+        checked_bytes=found.checked_bytes,
+        duration_ms=found.duration_ms,
+        damages=[host_pb.Damage(file=d.file, start=d.start, end=d.end, text=d.text) for d in found.damages],
+        sealed=found.sealed,
+    )
+
+
+def event_to_wire(event: Event, actor_name: str) -> host_pb.Event:
+    """An entry of the event log, with the name of who ordered it."""
+    return host_pb.Event(
+        at_ms=event.at_ms,
+        actor=event.actor,
+        actor_name=actor_name,
+        operation=event.operation,
+        detail=event.detail,
+        outcome=event.outcome.value,
+        duration_ms=event.duration_ms,
+        error=event.error,
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 import h11
 
@@ -150,7 +151,8 @@ class _Connection:
             **answer.headers,
             **({"connection": "close"} if last else {}),
         }
-        self._send(h11.Response(status_code=answer.status, headers=list(headers.items())))
+        reason = HTTPStatus(answer.status).phrase
+        self._send(h11.Response(status_code=answer.status, headers=list(headers.items()), reason=reason))
         self._send(h11.Data(data=text))
         self._send(h11.EndOfMessage())
         async with asyncio.timeout(REQUEST_LIMIT):

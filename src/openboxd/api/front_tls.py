@@ -6,26 +6,12 @@ import asyncio
 import socket
 import ssl
 from asyncio import sslproto
-from pathlib import Path
 
 HANDSHAKE_LIMIT = 10
 SHUTDOWN_LIMIT = 5
 """Seconds a peer gets to answer our farewell."""
 
 HTTP2, HTTP1 = "h2", "http/1.1"
-
-
-def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """TLS for a server with these files, both protocols on offer.
-
-    Raises:
-        OSError, ssl.SSLError: the files cannot be read or do not belong together.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols([HTTP2, HTTP1])
-    context.load_cert_chain(certificate, key)
-    return context
 
 
 class SmallTls(sslproto.SSLProtocol):

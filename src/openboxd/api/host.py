@@ -8,7 +8,7 @@ from openboxd.api import convert
 from openboxd.api.door import Method
 from openboxd.api.ports import Service
 from openboxd.api.streams import reading
-from openboxd.model import Caller, Image
+from openboxd.model import Caller, Image, Verification
 from openboxd.wire import boxd_api_pb2 as pb
 from openboxd.wire import openboxd_host_pb2 as host_pb
 
@@ -53,6 +53,24 @@ async def wait_checkpoint(
     return convert.checkpoint_to_wire(await service.checkpoint_done(caller, request.vm, request.name))
 
 
+async def verify_checkpoint(
+    service: Service, caller: Caller, request: host_pb.VerifyCheckpointRequest
+) -> AsyncIterator[host_pb.VerifyCheckpointResponse]:
+    async with reading(service.verify_checkpoint(caller, request.vm, request.name)) as items:
+        async for item in items:
+            if isinstance(item, Verification):
+                yield host_pb.VerifyCheckpointResponse(result=convert.verification_to_wire(item))
+            else:
+                yield host_pb.VerifyCheckpointResponse(progress=convert.progress_to_wire(item))
+
+
+async def list_events(
+    service: Service, caller: Caller, request: host_pb.ListEventsRequest
+) -> host_pb.ListEventsResponse:
+    found = service.events(caller, request.vm, request.limit)
+    return host_pb.ListEventsResponse(events=[convert.event_to_wire(event, name) for event, name in found])
+
+
 async def doctor(service: Service, caller: Caller, request: host_pb.DoctorRequest) -> host_pb.DoctorResponse:
     findings = [
         host_pb.Finding(subject=f.subject, verdict=f.verdict, detail=f.detail, remedy=f.remedy)
@@ -87,6 +105,8 @@ METHODS: dict[str, Method] = {
     "RemoveImage": remove_image,
     "WatchMachine": watch_machine,
     "WaitCheckpoint": wait_checkpoint,
+    "VerifyCheckpoint": verify_checkpoint,
+    "ListEvents": list_events,
     "Doctor": doctor,
     "ListSshKeys": list_ssh_keys,
     "UnlinkSshKey": unlink_ssh_key,

@@ -15,6 +15,7 @@ from openboxd.model import (
     Caller,
     Checkpoint,
     CheckpointView,
+    Event,
     ExecOutput,
     ExecRequest,
     Finding,
@@ -25,6 +26,7 @@ from openboxd.model import (
     SshKey,
     Token,
     User,
+    Verification,
 )
 
 
@@ -138,6 +140,14 @@ class Service(Protocol):
     async def restore_checkpoint(self, caller: Caller, ref: str, name: str) -> Machine: ...
 
     async def remove_checkpoint(self, caller: Caller, ref: str, name: str) -> None: ...
+
+    def verify_checkpoint(self, caller: Caller, ref: str, name: str) -> AsyncIterator[Progress | Verification]:
+        """Progress, then what was found as the last item. Raises NotFound; WrongState unless it is ready."""
+        ...
+
+    def events(self, caller: Caller, ref: str, limit: int) -> Sequence[tuple[Event, str]]:
+        """The machine's last events, oldest first, each with the name of who ordered it."""
+        ...
 
     def progress(self, caller: Caller, ref: str) -> AsyncIterator[Progress]:
         """Progress of whatever operations run on the machine from now on, until the iterator is closed."""
