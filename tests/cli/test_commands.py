@@ -144,6 +144,37 @@ async def test_the_json_of_checkpoints(boxd, web):
     assert saved["created_at"].endswith("Z")
 
 
+async def test_verify_tells_what_is_damaged_and_where(boxd, web, service):
+    await boxd("machine", "checkpoint", "save", "web", "two")
+    done = await boxd("machine", "checkpoint", "verify", "web")
+    assert done.text == (
+        "checkpoint one on machine web is ok (210.0M read in 300ms)\n"
+        "checkpoint two on machine web is ok (210.0M read in 300ms)\n"
+    )
+    service.damaged.add("two")
+    done = await boxd("machine", "checkpoint", "verify", "web", "two")
+    assert done.status == 1
+    assert "two on machine web is damaged" in done.text
+    assert "  disk.raw, bytes 1048576 to 2097152, is not what it was" in done.text
+    assert done.err == "error: damaged on machine 'web': two; remove what is damaged and save again\n"
+    done = await boxd("machine", "checkpoint", "verify", "web", "--json")
+    assert [(each["checkpoint"], each["verdict"]) for each in done.json] == [("one", "ok"), ("two", "damaged")]
+    assert done.json[1]["damages"] == [
+        {"file": "disk.raw", "start": 1048576, "end": 2097152, "text": "is not what it was"}
+    ]
+    done = await boxd("machine", "checkpoint", "verify", "web", "three")
+    assert (done.status, done.err) == (1, "error: checkpoint 'three' not found on machine 'web'\n")
+
+
+async def test_events_tell_who_did_what_and_how_it_ended(boxd, web):
+    rows = (await boxd("machine", "events", "web")).text.splitlines()
+    assert rows[0].split() == ["TIME", "WHAT", "OUTCOME", "TOOK", "BY", "ERROR"]
+    assert rows[1].split()[2:] == ["start", "ok", "1.9s", "Owner", "-"]
+    assert rows[2].endswith("QEMU was killed by signal 9") and " boxd " in rows[2]
+    (last,) = (await boxd("machine", "events", "web", "-n", "1", "--json")).json
+    assert (last["operation"], last["outcome"], last["actor"]) == ("run ended", "failed", "")
+
+
 async def test_save_without_waiting_and_a_save_that_fails(boxd, web, service):
     service.save.clear()
     data = (await boxd("machine", "checkpoint", "save", "web", "two", "--no-wait", "--json")).json

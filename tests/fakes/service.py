@@ -35,17 +35,21 @@ from openboxd.model import (
     Checkpoint,
     CheckpointStatus,
     CheckpointView,
+    Damage,
+    Event,
     ExecRequest,
     Finding,
     Image,
     Listing,
     Machine,
     MachineStatus,
+    Outcome,
     Progress,
     Size,
     SshKey,
     Usage,
     User,
+    Verification,
 )
 from tests.fakes.service_exec import LocalExec
 from tests.fakes.service_files import LocalFiles
@@ -71,6 +75,7 @@ class FakeService:
         self.save.set()
         self.fail_boot = ""
         self.fail_save = ""
+        self.damaged: set[str] = set()
         self.sessions: list[LocalExec] = []
         self.keys: list[SshKey] = []
         self.known_images = [IMAGE]
@@ -374,6 +379,21 @@ class FakeService:
         checkpoint = self._find(machine, name)
         with self._operation(machine, f"removal of '{name}'"):
             self._checkpoints[machine.id].remove(checkpoint)
+
+    async def verify_checkpoint(self, caller: Caller, ref: str, name: str) -> AsyncIterator[Progress | Verification]:
+        checkpoint = self._find(self.machine(caller, ref), name)
+        yield Progress("verify", "memory.img", 0.5)
+        damages = [Damage("disk.raw", MIB, 2 * MIB, "is not what it was")] if name in self.damaged else []
+        yield Verification(checkpoint.name, 210 * MIB, 300, tuple(damages))
+
+    def events(self, caller: Caller, ref: str, limit: int) -> Sequence[tuple[Event, str]]:
+        machine = self.machine(caller, ref)
+        at = machine.created_at * 1000
+        known = [
+            (Event(machine.id, at, caller.user_id, "start", "", Outcome.OK, 1900), "Owner"),
+            (Event(machine.id, at + 5, "", "run ended", "", Outcome.FAILED, 0, "QEMU was killed by signal 9"), ""),
+        ]
+        return known[-(limit or 1000) :]
 
     async def progress(self, caller: Caller, ref: str) -> AsyncIterator[Progress]:
         machine = self.machine(caller, ref)

@@ -141,6 +141,16 @@ class Client:
         request = pb.DeleteCheckpointRequest(vm=ref, name=name)
         await self._connection.unary(f"{BOXD_API}DeleteCheckpoint", request, pb.DeleteCheckpointResponse, None)
 
+    def verify_checkpoint(self, ref: str, name: str) -> AsyncIterator[host_pb.VerifyCheckpointResponse]:
+        """Progress, then the result as the last item."""
+        request = host_pb.VerifyCheckpointRequest(vm=ref, name=name)
+        return self._connection.stream(f"{HOST}VerifyCheckpoint", request, host_pb.VerifyCheckpointResponse)
+
+    async def events(self, ref: str, limit: int) -> list[host_pb.Event]:
+        """What was done to a machine, oldest first."""
+        request = host_pb.ListEventsRequest(vm=ref, limit=limit)
+        return list((await self._connection.unary(f"{HOST}ListEvents", request, host_pb.ListEventsResponse)).events)
+
     # -- guest
 
     async def exec(self, ref: str, request: ExecRequest) -> Execution:

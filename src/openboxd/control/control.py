@@ -31,6 +31,7 @@ from openboxd.model import (
     Checkpoint,
     CheckpointStatus,
     CheckpointView,
+    Event,
     ExecRequest,
     Finding,
     Image,
@@ -43,6 +44,7 @@ from openboxd.model import (
     Token,
     Usage,
     User,
+    Verification,
 )
 from openboxd.worker.console import read_console
 from openboxd.worker.drivers import Drivers
@@ -50,6 +52,10 @@ from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Reboot, Remove, Rename, Resize, Restore, Save, Start, Stop
 from openboxd.worker.ports import Agent, ExecSession
 from openboxd.worker.team import Team
+from openboxd.worker.verify import verify
+
+EVENT_LIMIT = 1000
+"""Events of one listing at most."""
 
 LIST_LIMIT = 10_000
 """Entries of one directory listing; more are reported as truncated."""
@@ -186,7 +192,7 @@ class Control:
         except BaseException:
             await self._store.update_machine(machine.id, status=MachineStatus.DESTROYED)
             raise
-        self.team.worker(machine.id).submit(Start())
+        self.team.worker(machine.id).submit(Start(), caller.user_id)
         return self.machine(caller, machine.id)
 
     def _new_machine(
@@ -250,19 +256,19 @@ class Control:
     async def start_machine(self, caller: Caller, ref: str) -> Machine:
         """Boot a stopped or failed machine; returns when its guest has answered."""
         worker = self._worker(caller, ref)
-        await worker.submit(Start()).done()
+        await worker.submit(Start(), caller.user_id).done()
         return worker.machine
 
     async def stop_machine(self, caller: Caller, ref: str) -> Machine:
         """Shut a machine down."""
         worker = self._worker(caller, ref)
-        await worker.submit(Stop()).done()
+        await worker.submit(Stop(), caller.user_id).done()
         return worker.machine
 
     async def reboot_machine(self, caller: Caller, ref: str) -> Machine:
         """Shut a machine down and boot it with a new run."""
         worker = self._worker(caller, ref)
-        await worker.submit(Reboot()).done()
+        await worker.submit(Reboot(), caller.user_id).done()
         return worker.machine
 
     async def rename_machine(self, caller: Caller, ref: str, name: str) -> Machine:
@@ -272,7 +278,7 @@ class Control:
         other = self._store.machine_named(name)
         if other is not None and other.id != worker.id:
             raise AlreadyExists(f"a machine named '{name}' exists already; choose another name")
-        await worker.submit(Rename(name)).done()
+        await worker.submit(Rename(name), caller.user_id).done()
         return worker.machine
 
     async def resize_machine(self, caller: Caller, ref: str, vcpu: int, memory_bytes: int) -> tuple[Machine, bool]:
@@ -282,7 +288,7 @@ class Control:
             raise InvalidArgument("say how many vCPUs or how much memory the machine is to have")
         order = Resize(sizes.choose_size(vcpu, memory_bytes))
         before = worker.machine
-        await worker.submit(order).done()
+        await worker.submit(order, caller.user_id).done()
         return worker.machine, before.status is MachineStatus.RUNNING and before.size != order.size
 
     async def update_labels(
@@ -320,7 +326,7 @@ class Control:
 
     async def destroy_machine(self, caller: Caller, ref: str) -> None:
         """End a machine and all it owns; takes over from whatever runs on it."""
-        await self.team.destroy(self.machine(caller, ref).id)
+        await self.team.destroy(self.machine(caller, ref).id, caller.user_id)
 
     def suggest_name(self, caller: Caller) -> str:
         """A name that is free now."""
@@ -336,7 +342,7 @@ class Control:
         else:
             name = names.generate_checkpoint_name({c.name for c in self._store.checkpoints(worker.id)})
         order = Save(checkpoint_id=names.new_checkpoint_id(), name=name, created_by=caller.user_id)
-        await worker.submit(order).recorded()
+        await worker.submit(order, caller.user_id).recorded()
         found = self._store.checkpoint(worker.id, name)
         if found is None:
             raise checkpoint_not_found(name, worker.machine.name)
@@ -380,7 +386,7 @@ class Control:
         worker = self._worker(caller, ref)
         names.check_checkpoint_name(name)
         order = Restore(name)
-        job = worker.repeated(order, caller.user_id) or worker.submit(order)
+        job = worker.repeated(order, caller.user_id) or worker.submit(order, caller.user_id)
         await job.done(caller.user_id)
         return worker.machine
 
@@ -388,11 +394,23 @@ class Control:
         """Remove a checkpoint and its bytes."""
         worker = self._worker(caller, ref)
         names.check_checkpoint_name(name)
-        await worker.submit(Remove(name)).done()
+        await worker.submit(Remove(name), caller.user_id).done()
 
     def progress(self, caller: Caller, ref: str) -> AsyncIterator[Progress]:
         """Progress of what runs on the machine from now on."""
         return self._worker(caller, ref).progress()
+
+    def verify_checkpoint(self, caller: Caller, ref: str, name: str) -> AsyncIterator[Progress | Verification]:
+        """Read a checkpoint and compare it with its digests; progress, then what was found."""
+        worker = self._worker(caller, ref)
+        names.check_checkpoint_name(name)
+        return verify(worker, name)
+
+    def events(self, caller: Caller, ref: str, limit: int) -> Sequence[tuple[Event, str]]:
+        """The machine's last events, oldest first, each with the name of who ordered it."""
+        users = {user.id: user.name for user in self._store.users()}
+        found = self._store.events(self.machine(caller, ref).id, min(limit or EVENT_LIMIT, EVENT_LIMIT))
+        return [(event, users.get(event.actor, "")) for event in found]
 
     # -------------------------------------------------------------------------------------------------- guest
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from openboxd.wire import boxd_api_pb2 as openboxd_dot_wire_dot_boxd__api__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!openboxd/wire/openboxd_host.proto\x12\x0bopenboxd.v1\x1a\x1copenboxd/wire/boxd_api.proto\"_\n\x08Progress\x12\x11\n\toperation\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\t\x12\x15\n\x08\x66raction\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\tB\x0b\n\t_fraction\"}\n\tImageInfo\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\ncreated_at\x18\x03 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x04 \x01(\x04\x12\x16\n\x0ekernel_version\x18\x05 \x01(\t\x12\x12\n\nis_default\x18\x06 \x01(\x08\"!\n\x11\x42uildImageRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"p\n\x12\x42uildImageResponse\x12)\n\x08progress\x18\x01 \x01(\x0b\x32\x15.openboxd.v1.ProgressH\x00\x12\'\n\x05image\x18\x02 \x01(\x0b\x32\x16.openboxd.v1.ImageInfoH\x00\x42\x06\n\x04item\"\x13\n\x11ListImagesRequest\"<\n\x12ListImagesResponse\x12&\n\x06images\x18\x01 \x03(\x0b\x32\x16.openboxd.v1.ImageInfo\"\"\n\x12RemoveImageRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x15\n\x13RemoveImageResponse\"\"\n\x13WatchMachineRequest\x12\x0b\n\x03ref\x18\x01 \x01(\t\"1\n\x15WaitCheckpointRequest\x12\n\n\x02vm\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"\x0f\n\rDoctorRequest\"K\n\x07\x46inding\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x0f\n\x07verdict\x18\x02 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\x12\x0e\n\x06remedy\x18\x04 \x01(\t\"8\n\x0e\x44octorResponse\x12&\n\x08\x66indings\x18\x01 \x03(\x0b\x32\x14.openboxd.v1.Finding\"W\n\nSshKeyInfo\x12\x13\n\x0b\x66ingerprint\x18\x01 \x01(\t\x12\x12\n\npublic_key\x18\x02 \x01(\t\x12\x11\n\tdevice_id\x18\x03 \x01(\t\x12\r\n\x05label\x18\x04 \x01(\t\"\x14\n\x12ListSshKeysRequest\"<\n\x13ListSshKeysResponse\x12%\n\x04keys\x18\x01 \x03(\x0b\x32\x17.openboxd.v1.SshKeyInfo\"*\n\x13UnlinkSshKeyRequest\x12\x13\n\x0b\x66ingerprint\x18\x01 \x01(\t\"\x16\n\x14UnlinkSshKeyResponse2\x80\x05\n\x04Host\x12O\n\nBuildImage\x12\x1e.openboxd.v1.BuildImageRequest\x1a\x1f.openboxd.v1.BuildImageResponse0\x01\x12M\n\nListImages\x12\x1e.openboxd.v1.ListImagesRequest\x1a\x1f.openboxd.v1.ListImagesResponse\x12P\n\x0bRemoveImage\x12\x1f.openboxd.v1.RemoveImageRequest\x1a .openboxd.v1.RemoveImageResponse\x12I\n\x0cWatchMachine\x12 .openboxd.v1.WatchMachineRequest\x1a\x15.openboxd.v1.Progress0\x01\x12Q\n\x0eWaitCheckpoint\x12\".openboxd.v1.WaitCheckpointRequest\x1a\x1b.boxd.api.v1.CheckpointInfo\x12\x41\n\x06\x44octor\x12\x1a.openboxd.v1.DoctorRequest\x1a\x1b.openboxd.v1.DoctorResponse\x12P\n\x0bListSshKeys\x12\x1f.openboxd.v1.ListSshKeysRequest\x1a .openboxd.v1.ListSshKeysResponse\x12S\n\x0cUnlinkSshKey\x12 .openboxd.v1.UnlinkSshKeyRequest\x1a!.openboxd.v1.UnlinkSshKeyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!openboxd/wire/openboxd_host.proto\x12\x0bopenboxd.v1\x1a\x1copenboxd/wire/boxd_api.proto\"_\n\x08Progress\x12\x11\n\toperation\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\t\x12\x15\n\x08\x66raction\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\tB\x0b\n\t_fraction\"}\n\tImageInfo\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x12\n\ncreated_at\x18\x03 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x04 \x01(\x04\x12\x16\n\x0ekernel_version\x18\x05 \x01(\t\x12\x12\n\nis_default\x18\x06 \x01(\x08\"!\n\x11\x42uildImageRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"p\n\x12\x42uildImageResponse\x12)\n\x08progress\x18\x01 \x01(\x0b\x32\x15.openboxd.v1.ProgressH\x00\x12\'\n\x05image\x18\x02 \x01(\x0b\x32\x16.openboxd.v1.ImageInfoH\x00\x42\x06\n\x04item\"\x13\n\x11ListImagesRequest\"<\n\x12ListImagesResponse\x12&\n\x06images\x18\x01 \x03(\x0b\x32\x16.openboxd.v1.ImageInfo\"\"\n\x12RemoveImageRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x15\n\x13RemoveImageResponse\"\"\n\x13WatchMachineRequest\x12\x0b\n\x03ref\x18\x01 \x01(\t\"1\n\x15WaitCheckpointRequest\x12\n\n\x02vm\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"3\n\x17VerifyCheckpointRequest\x12\n\n\x02vm\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"@\n\x06\x44\x61mage\x12\x0c\n\x04\x66ile\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x04\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x04\x12\x0c\n\x04text\x18\x04 \x01(\t\"\x84\x01\n\x0cVerification\x12\x12\n\ncheckpoint\x18\x01 \x01(\t\x12\x15\n\rchecked_bytes\x18\x02 \x01(\x04\x12\x13\n\x0b\x64uration_ms\x18\x03 \x01(\x04\x12$\n\x07\x64\x61mages\x18\x04 \x03(\x0b\x32\x13.openboxd.v1.Damage\x12\x0e\n\x06sealed\x18\x05 \x01(\x08\"z\n\x18VerifyCheckpointResponse\x12)\n\x08progress\x18\x01 \x01(\x0b\x32\x15.openboxd.v1.ProgressH\x00\x12+\n\x06result\x18\x02 \x01(\x0b\x32\x19.openboxd.v1.VerificationH\x00\x42\x06\n\x04item\".\n\x11ListEventsRequest\x12\n\n\x02vm\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\r\"\x91\x01\n\x05\x45vent\x12\r\n\x05\x61t_ms\x18\x01 \x01(\x03\x12\r\n\x05\x61\x63tor\x18\x02 \x01(\t\x12\x12\n\nactor_name\x18\x03 \x01(\t\x12\x11\n\toperation\x18\x04 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x05 \x01(\t\x12\x0f\n\x07outcome\x18\x06 \x01(\t\x12\x13\n\x0b\x64uration_ms\x18\x07 \x01(\x03\x12\r\n\x05\x65rror\x18\x08 \x01(\t\"8\n\x12ListEventsResponse\x12\"\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x12.openboxd.v1.Event\"\x0f\n\rDoctorRequest\"K\n\x07\x46inding\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x0f\n\x07verdict\x18\x02 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\x12\x0e\n\x06remedy\x18\x04 \x01(\t\"8\n\x0e\x44octorResponse\x12&\n\x08\x66indings\x18\x01 \x03(\x0b\x32\x14.openboxd.v1.Finding\"W\n\nSshKeyInfo\x12\x13\n\x0b\x66ingerprint\x18\x01 \x01(\t\x12\x12\n\npublic_key\x18\x02 \x01(\t\x12\x11\n\tdevice_id\x18\x03 \x01(\t\x12\r\n\x05label\x18\x04 \x01(\t\"\x14\n\x12ListSshKeysRequest\"<\n\x13ListSshKeysResponse\x12%\n\x04keys\x18\x01 \x03(\x0b\x32\x17.openboxd.v1.SshKeyInfo\"*\n\x13UnlinkSshKeyRequest\x12\x13\n\x0b\x66ingerprint\x18\x01 \x01(\t\"\x16\n\x14UnlinkSshKeyResponse2\xb2\x06\n\x04Host\x12O\n\nBuildImage\x12\x1e.openboxd.v1.BuildImageRequest\x1a\x1f.openboxd.v1.BuildImageResponse0\x01\x12M\n\nListImages\x12\x1e.openboxd.v1.ListImagesRequest\x1a\x1f.openboxd.v1.ListImagesResponse\x12P\n\x0bRemoveImage\x12\x1f.openboxd.v1.RemoveImageRequest\x1a .openboxd.v1.RemoveImageResponse\x12I\n\x0cWatchMachine\x12 .openboxd.v1.WatchMachineRequest\x1a\x15.openboxd.v1.Progress0\x01\x12Q\n\x0eWaitCheckpoint\x12\".openboxd.v1.WaitCheckpointRequest\x1a\x1b.boxd.api.v1.CheckpointInfo\x12\x61\n\x10VerifyCheckpoint\x12$.openboxd.v1.VerifyCheckpointRequest\x1a%.openboxd.v1.VerifyCheckpointResponse0\x01\x12M\n\nListEvents\x12\x1e.openboxd.v1.ListEventsRequest\x1a\x1f.openboxd.v1.ListEventsResponse\x12\x41\n\x06\x44octor\x12\x1a.openboxd.v1.DoctorRequest\x1a\x1b.openboxd.v1.DoctorResponse\x12P\n\x0bListSshKeys\x12\x1f.openboxd.v1.ListSshKeysRequest\x1a .openboxd.v1.ListSshKeysResponse\x12S\n\x0cUnlinkSshKey\x12 .openboxd.v1.UnlinkSshKeyRequest\x1a!.openboxd.v1.UnlinkSshKeyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -52,22 +52,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHMACHINEREQUEST']._serialized_end=629
   _globals['_WAITCHECKPOINTREQUEST']._serialized_start=631
   _globals['_WAITCHECKPOINTREQUEST']._serialized_end=680
-  _globals['_DOCTORREQUEST']._serialized_start=682
-  _globals['_DOCTORREQUEST']._serialized_end=697
-  _globals['_FINDING']._serialized_start=699
-  _globals['_FINDING']._serialized_end=774
-  _globals['_DOCTORRESPONSE']._serialized_start=776
-  _globals['_DOCTORRESPONSE']._serialized_end=832
-  _globals['_SSHKEYINFO']._serialized_start=834
-  _globals['_SSHKEYINFO']._serialized_end=921
-  _globals['_LISTSSHKEYSREQUEST']._serialized_start=923
-  _globals['_LISTSSHKEYSREQUEST']._serialized_end=943
-  _globals['_LISTSSHKEYSRESPONSE']._serialized_start=945
-  _globals['_LISTSSHKEYSRESPONSE']._serialized_end=1005
-  _globals['_UNLINKSSHKEYREQUEST']._serialized_start=1007
-  _globals['_UNLINKSSHKEYREQUEST']._serialized_end=1049
-  _globals['_UNLINKSSHKEYRESPONSE']._serialized_start=1051
-  _globals['_UNLINKSSHKEYRESPONSE']._serialized_end=1073
-  _globals['_HOST']._serialized_start=1076
-  _globals['_HOST']._serialized_end=1716
+  _globals['_VERIFYCHECKPOINTREQUEST']._serialized_start=682
+  _globals['_VERIFYCHECKPOINTREQUEST']._serialized_end=733
+  _globals['_DAMAGE']._serialized_start=735
+  _globals['_DAMAGE']._serialized_end=799
+  _globals['_VERIFICATION']._serialized_start=802
+  _globals['_VERIFICATION']._serialized_end=934
+  _globals['_VERIFYCHECKPOINTRESPONSE']._serialized_start=936
+  _globals['_VERIFYCHECKPOINTRESPONSE']._serialized_end=1058
+  _globals['_LISTEVENTSREQUEST']._serialized_start=1060
+  _globals['_LISTEVENTSREQUEST']._serialized_end=1106
+  _globals['_EVENT']._serialized_start=1109
+  _globals['_EVENT']._serialized_end=1254
+  _globals['_LISTEVENTSRESPONSE']._serialized_start=1256
+  _globals['_LISTEVENTSRESPONSE']._serialized_end=1312
+  _globals['_DOCTORREQUEST']._serialized_start=1314
+  _globals['_DOCTORREQUEST']._serialized_end=1329
+  _globals['_FINDING']._serialized_start=1331
+  _globals['_FINDING']._serialized_end=1406
+  _globals['_DOCTORRESPONSE']._serialized_start=1408
+  _globals['_DOCTORRESPONSE']._serialized_end=1464
+  _globals['_SSHKEYINFO']._serialized_start=1466
+  _globals['_SSHKEYINFO']._serialized_end=1553
+  _globals['_LISTSSHKEYSREQUEST']._serialized_start=1555
+  _globals['_LISTSSHKEYSREQUEST']._serialized_end=1575
+  _globals['_LISTSSHKEYSRESPONSE']._serialized_start=1577
+  _globals['_LISTSSHKEYSRESPONSE']._serialized_end=1637
+  _globals['_UNLINKSSHKEYREQUEST']._serialized_start=1639
+  _globals['_UNLINKSSHKEYREQUEST']._serialized_end=1681
+  _globals['_UNLINKSSHKEYRESPONSE']._serialized_start=1683
+  _globals['_UNLINKSSHKEYRESPONSE']._serialized_end=1705
+  _globals['_HOST']._serialized_start=1708
+  _globals['_HOST']._serialized_end=2526
 # @@protoc_insertion_point(module_scope)

@@ -83,6 +83,82 @@ class WaitCheckpointRequest(_message.Message):
     name: str
     def __init__(self, vm: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
+class VerifyCheckpointRequest(_message.Message):
+    __slots__ = ("vm", "name")
+    VM_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    vm: str
+    name: str
+    def __init__(self, vm: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class Damage(_message.Message):
+    __slots__ = ("file", "start", "end", "text")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    start: int
+    end: int
+    text: str
+    def __init__(self, file: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
+
+class Verification(_message.Message):
+    __slots__ = ("checkpoint", "checked_bytes", "duration_ms", "damages", "sealed")
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    CHECKED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
+    DAMAGES_FIELD_NUMBER: _ClassVar[int]
+    SEALED_FIELD_NUMBER: _ClassVar[int]
+    checkpoint: str
+    checked_bytes: int
+    duration_ms: int
+    damages: _containers.RepeatedCompositeFieldContainer[Damage]
+    sealed: bool
+    def __init__(self, checkpoint: _Optional[str] = ..., checked_bytes: _Optional[int] = ..., duration_ms: _Optional[int] = ..., damages: _Optional[_Iterable[_Union[Damage, _Mapping]]] = ..., sealed: _Optional[bool] = ...) -> None: ...
+
+class VerifyCheckpointResponse(_message.Message):
+    __slots__ = ("progress", "result")
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    progress: Progress
+    result: Verification
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., result: _Optional[_Union[Verification, _Mapping]] = ...) -> None: ...
+
+class ListEventsRequest(_message.Message):
+    __slots__ = ("vm", "limit")
+    VM_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    vm: str
+    limit: int
+    def __init__(self, vm: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class Event(_message.Message):
+    __slots__ = ("at_ms", "actor", "actor_name", "operation", "detail", "outcome", "duration_ms", "error")
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_NAME_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    at_ms: int
+    actor: str
+    actor_name: str
+    operation: str
+    detail: str
+    outcome: str
+    duration_ms: int
+    error: str
+    def __init__(self, at_ms: _Optional[int] = ..., actor: _Optional[str] = ..., actor_name: _Optional[str] = ..., operation: _Optional[str] = ..., detail: _Optional[str] = ..., outcome: _Optional[str] = ..., duration_ms: _Optional[int] = ..., error: _Optional[str] = ...) -> None: ...
+
+class ListEventsResponse(_message.Message):
+    __slots__ = ("events",)
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    events: _containers.RepeatedCompositeFieldContainer[Event]
+    def __init__(self, events: _Optional[_Iterable[_Union[Event, _Mapping]]] = ...) -> None: ...
+
 class DoctorRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -60,6 +60,16 @@ class HostStub:
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.WaitCheckpointRequest.SerializeToString,
                 response_deserializer=openboxd_dot_wire_dot_boxd__api__pb2.CheckpointInfo.FromString,
                 _registered_method=True)
+        self.VerifyCheckpoint = channel.unary_stream(
+                '/openboxd.v1.Host/VerifyCheckpoint',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointResponse.FromString,
+                _registered_method=True)
+        self.ListEvents = channel.unary_unary(
+                '/openboxd.v1.Host/ListEvents',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsResponse.FromString,
+                _registered_method=True)
         self.Doctor = channel.unary_unary(
                 '/openboxd.v1.Host/Doctor',
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.DoctorRequest.SerializeToString,
@@ -113,6 +123,20 @@ class HostServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def VerifyCheckpoint(self, request, context):
+        """Progress, then the result as the last message.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListEvents(self, request, context):
+        """What was done to a machine, oldest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Doctor(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -159,6 +183,16 @@ def add_HostServicer_to_server(servicer, server):
                     servicer.WaitCheckpoint,
                     request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.WaitCheckpointRequest.FromString,
                     response_serializer=openboxd_dot_wire_dot_boxd__api__pb2.CheckpointInfo.SerializeToString,
+            ),
+            'VerifyCheckpoint': grpc.unary_stream_rpc_method_handler(
+                    servicer.VerifyCheckpoint,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointResponse.SerializeToString,
+            ),
+            'ListEvents': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListEvents,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsResponse.SerializeToString,
             ),
             'Doctor': grpc.unary_unary_rpc_method_handler(
                     servicer.Doctor,
@@ -311,6 +345,60 @@ class Host:
             '/openboxd.v1.Host/WaitCheckpoint',
             openboxd_dot_wire_dot_openboxd__host__pb2.WaitCheckpointRequest.SerializeToString,
             openboxd_dot_wire_dot_boxd__api__pb2.CheckpointInfo.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def VerifyCheckpoint(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/openboxd.v1.Host/VerifyCheckpoint',
+            openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListEvents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/ListEvents',
+            openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from openboxd.errors import BoxdError
 from openboxd.model import CheckpointStatus, MachineStatus, Operation
 from openboxd.worker.drivers import Drivers
+from openboxd.worker.events import RUN_ENDED, happened, note
 from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.orders import Destroy, Restore
 from openboxd.worker.ports import RunState
@@ -19,6 +20,10 @@ from openboxd.worker.remove import destroy, drop_checkpoint
 from openboxd.worker.restart import RESTART, note_host_reboot
 from openboxd.worker.restore import SWAP, restore_checkpoint
 from openboxd.worker.runs import next_disk_of
+
+ENDED_DURING_SAVE = "the daemon ended during the save; the machine kept running"
+TAKEN_BACK = "the daemon ended during the restore; the machine is as it was"
+ENDED_MEANWHILE = "its QEMU process ended while the daemon was down"
 
 Workers = Mapping[str, MachineWorker]
 
@@ -61,6 +66,7 @@ async def resume_paused(drivers: Drivers, workers: Workers) -> int:
     for worker in workers.values():
         if worker.run is not None and await worker.run.state() is RunState.PAUSED:
             await worker.run.resume()
+            await note(drivers.store, happened(worker.id, "resume", "it was found paused"))
             count += 1
     return count
 
@@ -76,8 +82,9 @@ async def fail_pending_checkpoints(drivers: Drivers, workers: Workers) -> int:
             await drivers.store.update_checkpoint(
                 checkpoint.id,
                 status=CheckpointStatus.FAILED,
-                failure_reason="the daemon ended during the save; the machine kept running",
+                failure_reason=ENDED_DURING_SAVE,
             )
+            await note(drivers.store, happened(worker.id, "save", checkpoint.name, ENDED_DURING_SAVE))
             count += 1
     return count
 
@@ -90,7 +97,11 @@ async def finish_operations(drivers: Drivers, workers: Workers) -> int:
             continue  # ends when the machine was started again
         worker = workers.get(operation.machine_id)
         if worker is not None and operation.kind == "restore":
-            await _settle_restore(drivers, worker, operation)
+            try:
+                await _settle_restore(drivers, worker, operation)
+            except (BoxdError, OSError) as error:  # of this machine; the others are settled all the same
+                log.exception("machine %s: an interrupted restore could not be finished", worker.id)
+                await note(drivers.store, happened(worker.id, "restore", str(operation.detail["name"]), f"{error}"))
         await drivers.store.end_operation(operation.id)
     return len(operations)
 
@@ -98,6 +109,7 @@ async def finish_operations(drivers: Drivers, workers: Workers) -> int:
 async def _settle_restore(drivers: Drivers, worker: MachineWorker, operation: Operation) -> None:
     if operation.step not in (SWAP, "resume", "answer"):
         await asyncio.to_thread(drivers.pool.discard, next_disk_of(worker))
+        await note(drivers.store, happened(worker.id, "restore", str(operation.detail["name"]), TAKEN_BACK))
         return
     if operation.step != SWAP and worker.run is not None:
         return  # the new run lives, is recorded and was adopted
@@ -106,6 +118,7 @@ async def _settle_restore(drivers: Drivers, worker: MachineWorker, operation: Op
         log.error("machine %s: the checkpoint of an interrupted restore is gone", worker.id)
         return
     await restore_checkpoint(worker, checkpoint, Job(Restore(checkpoint.name)))
+    await note(drivers.store, happened(worker.id, "restore", checkpoint.name))
 
 
 async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
@@ -118,7 +131,8 @@ async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
         elif worker.run is None and machine.status in (MachineStatus.STARTING, MachineStatus.PENDING):
             await worker.move(MachineStatus.STOPPED, run_id="")
         elif worker.run is None and machine.status is MachineStatus.RUNNING:
-            await worker.move(MachineStatus.FAILED, "its QEMU process ended while the daemon was down", run_id="")
+            await worker.move(MachineStatus.FAILED, ENDED_MEANWHILE, run_id="")
+            await note(drivers.store, happened(worker.id, RUN_ENDED, "", ENDED_MEANWHILE))
         else:
             continue
         count += 1

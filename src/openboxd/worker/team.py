@@ -44,9 +44,9 @@ class Team:
             self._workers[machine_id] = MachineWorker(machine_id, self.drivers, OPERATIONS)
         return self._workers[machine_id]
 
-    async def destroy(self, machine_id: str) -> None:
+    async def destroy(self, machine_id: str, actor: str = "") -> None:
         """End a machine and all it owns, then drop its worker."""
-        await self.worker(machine_id).submit(orders.Destroy()).done()
+        await self.worker(machine_id).submit(orders.Destroy(), actor).done()
         self._workers.pop(machine_id, None)
 
     async def recover(self) -> None:

@@ -9,6 +9,7 @@ from openboxd.cli.checkpoint.list import list_checkpoints
 from openboxd.cli.checkpoint.remove import remove
 from openboxd.cli.checkpoint.restore import restore
 from openboxd.cli.checkpoint.save import save
+from openboxd.cli.checkpoint.verify import verify
 
 
 @click.group(cls=Group)
@@ -20,5 +21,5 @@ def checkpoint() -> None:
     """
 
 
-for command in (save, list_checkpoints, restore, remove):
+for command in (save, list_checkpoints, restore, remove, verify):
     checkpoint.add_command(command)

@@ -9,6 +9,7 @@ from openboxd.cli.machine.change import label, rename, resize
 from openboxd.cli.machine.config import config
 from openboxd.cli.machine.connect import connect
 from openboxd.cli.machine.cp import cp
+from openboxd.cli.machine.events import events
 from openboxd.cli.machine.exec import exec_command
 from openboxd.cli.machine.get import get
 from openboxd.cli.machine.list import list_machines
@@ -39,5 +40,6 @@ for command in (
     connect,
     cp,
     logs,
+    events,
 ):
     machine.add_command(command)
