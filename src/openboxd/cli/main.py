@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from openboxd.cli.auth import auth
 from openboxd.cli.base import Group, PipeClosed
 from openboxd.cli.checkpoint import checkpoint
 from openboxd.cli.completion import completion
@@ -47,7 +48,7 @@ def cli(state: State, api_url: str) -> None:
 
 
 machine.add_command(checkpoint)
-for command in (machine, image, daemon, doctor, version, completion, connect):
+for command in (machine, auth, image, daemon, doctor, version, completion, connect):
     cli.add_command(command)
 cli.add_command(list_machines, "ls")
 
