@@ -19,6 +19,11 @@ from tests.worker.world import LIMIT, OWNER, World
 
 Action = Callable[[World], Awaitable[object]]
 
+OTHER_NAME = "other-name"
+
+REBOOTING = ("reboot", "resize", "rename")
+"""What is only in memory is gone afterwards."""
+
 
 async def _save(world: World) -> None:
     await world.control.save_checkpoint(OWNER, "web", "new")
@@ -41,6 +46,20 @@ async def _stop(world: World) -> None:
 
 async def _reboot(world: World) -> None:
     await world.control.reboot_machine(OWNER, "web")
+
+
+async def _resize(world: World) -> None:
+    await world.control.resize_machine(OWNER, "web", 1, 768 * MIB)
+
+
+async def _rename(world: World) -> None:
+    await world.control.rename_machine(OWNER, "web", OTHER_NAME)
+
+
+async def _rename_stopped(world: World) -> None:
+    await world.control.stop_machine(OWNER, "web")
+    world.steps.clear()
+    await world.control.rename_machine(OWNER, "web", OTHER_NAME)
 
 
 async def _destroy(world: World) -> None:
@@ -66,6 +85,9 @@ ACTIONS: dict[str, Action] = {
     "remove": _remove,
     "stop": _stop,
     "reboot": _reboot,
+    "resize": _resize,
+    "rename": _rename,
+    "rename-stopped": _rename_stopped,
     "destroy": _destroy,
     "new": _new,
     "build": _build,
@@ -107,6 +129,14 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return found
 
 
+async def called_web(world: World) -> None:
+    """Whichever name a rename that failed has left: the machine has one of the two, and can be renamed again."""
+    found = [machine for machine in world.control.machines(OWNER) if machine.name in ("web", OTHER_NAME)]
+    assert len(found) <= 1
+    if found and found[0].name == OTHER_NAME:
+        await world.control.rename_machine(OWNER, OTHER_NAME, "web")
+
+
 async def whole(world: World) -> None:
     """What holds after any failure and any recovery: nothing half, nothing left, and undo works."""
     assert world.leftovers() == []
@@ -137,11 +167,14 @@ async def check_web(world: World, name: str, point: str) -> None:
             await world.control.destroy_machine(OWNER, "web")
         return
     machine = await world.settled()
-    if name in ("stop", "reboot") and point != "before shut down" and machine.status is not MachineStatus.RUNNING:
+    if name == "rename-stopped":
+        assert machine.status is MachineStatus.STOPPED, point
+        return
+    if name in ("stop", *REBOOTING) and point != "before shut down" and machine.status is not MachineStatus.RUNNING:
         assert machine.status is MachineStatus.STOPPED, point
     else:
         assert machine.status is MachineStatus.RUNNING, point
-        if name != "reboot":
+        if name not in REBOOTING:
             restored = name == "restore" and (step in ("resume", "answer") or point == "after swap")
             assert await world.sh("get v") == ("old\n" if restored else "new\n"), point
 
@@ -170,6 +203,7 @@ async def test_a_failure_at_any_step(name: str, points: dict[str, list[str]], tm
                 late = name == "new" and point.endswith("answer")
                 crossed = name == "restore" and point in ("after swap", "before resume", "after resume")
                 assert late or crossed, f"nobody was told of {point}"
+            await called_web(world)
             await check_web(world, name, point)
             await whole(world)
         finally:
@@ -199,6 +233,7 @@ async def test_the_daemon_killed_at_any_step(name: str, points: dict[str, list[s
             world.drop()
             world.fault = lambda reached: None
             await world.start()
+            await called_web(world)
             await whole(world)
         finally:
             await world.close()

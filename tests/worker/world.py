@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from openboxd.api.ports import NewMachine
@@ -56,6 +56,7 @@ class World:
         self.fault: Fault = no_fault
         self.steps: list[str] = []
         self.switch = Switch()
+        self.host_boot = "boot 1"
         self._store: SqlStore | None = None
 
     async def start(self) -> Control:
@@ -76,6 +77,7 @@ class World:
             hypervisor=self.hypervisor,
             connector=FakeAgentConnector(self.host, switch=self.switch),
             cmdline=lambda name, machine_id: f"systemd.hostname={name}",
+            boot_id=self.host_boot,
             fault=self._at,
         )
 
@@ -140,6 +142,14 @@ class World:
                 return
             await asyncio.sleep(0.005)
         raise TimeoutError(f"machine {name} never became {status}")
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait until something that nobody tells of is so."""
+        for _ in range(2000):
+            if condition():
+                return
+            await asyncio.sleep(0.005)
+        raise TimeoutError("it never came to be")
 
     async def sh(self, command: str, name: str = "web") -> str:
         """Run a command in the fake guest; its output."""
