@@ -1,8 +1,8 @@
 """Shows a checkpoint at work, and fails loudly if anything is not as it was captured. Uses only the `boxd` command.
 
-A machine runs a program that keeps a random pattern and a counter in memory only, beside files and a database whose
-rows are still in its write-ahead log. It is saved, wrecked and restored; then the same process must go on counting
-from the captured value, its pattern whole, files and rows back.
+A machine runs a program that keeps a random pattern and a counter in memory only, beside files and a database, of
+which some rows are in nothing but the write-ahead log. It is saved, wrecked and restored; then the same process must
+go on counting from the captured value, its pattern whole, files and rows back.
 """
 
 from __future__ import annotations
@@ -155,6 +155,11 @@ def show(name: str) -> None:
     guest(name, "start")
     data, first = guest(name, "look"), guest(name, "ask")
     say(f"  process {first['pid']}, counter {first['counter']}, {data['files']} files, {data['rows']} rows")
+    check(
+        "rows that only the write-ahead log holds",
+        holds=data["only_in_log"] > 0 and data["log_bytes"] > 0,
+        detail=f"{data['only_in_log']} in {data['log_bytes']} bytes",
+    )
 
     say(f"saving checkpoint {CHECKPOINT}")
     saved = boxd_json("machine", "checkpoint", "save", name, CHECKPOINT)
@@ -180,7 +185,11 @@ def show(name: str) -> None:
     compare(first, last, after, time.monotonic() - last_at, guest(name, "ask"))
     back = guest(name, "look")
     check("the files", holds=back["content"] == data["content"], detail=f"{back['files']} files, same content")
-    check("the database", holds=back == data, detail=f"{back['rows']} rows, integrity {back['integrity']}")
+    check(
+        "the database",
+        holds=back == data,
+        detail=f"{back['rows']} rows, {back['only_in_log']} of them in the log alone, integrity {back['integrity']}",
+    )
 
 
 def compare(
@@ -211,6 +220,7 @@ def main() -> int:
     parser.add_argument("--machine", default="demo", help="name of the machine (default: demo)")
     parser.add_argument("--stop", action="store_true", help="stop what an earlier demo left running")
     options = parser.parse_args()
+    os.umask(0o077)
     home = default_home().absolute()
     started = time.monotonic()
     try:

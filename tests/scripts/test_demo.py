@@ -55,7 +55,9 @@ def test_the_guests_program_makes_loses_and_describes_its_data(tmp_path: Path) -
     assert '"pid"' in guest("start")
     before = guest("look")
     assert '"files": 50' in before
-    assert '"rows": 1000' in before
+    assert '"rows": 1200' in before
+    assert '"only_in_log": 200' in before
+    assert '"log_bytes": 0' not in before
     assert guest("look") == before
     guest("wreck")
     assert '"rows": 0' in guest("look")
