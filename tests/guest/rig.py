@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from openboxd.guest import payload
 from openboxd.guest.channel import Timing
-from openboxd.guest.connector import ChannelAgent, ChannelConnector
+from openboxd.guest.connector import ChannelAgent, ChannelConnector, Questions
 
 T = TypeVar("T")
 LIMIT = 20.0
@@ -52,6 +52,9 @@ class Rig:
         self.home.mkdir()
         self.program = install(self.base)
         self.socket = self.base / "agent.sock"
+        self.ssh = self.base / "ssh"
+        self.ssh.mkdir()
+        self.keys = self.base / "keys"
         account = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
         self.user, self.uid = account.pw_name, account.pw_uid
         if os.geteuid() == 0:
@@ -67,6 +70,10 @@ class Rig:
             "-S",
             str(self.program),
             *arguments,
+            "--ssh",
+            str(self.ssh),
+            "--keys",
+            str(self.keys),
             "--no-clock",
             pass_fds=fds,
             stdout=asyncio.subprocess.DEVNULL,
@@ -79,9 +86,9 @@ class Rig:
             self.process.send_signal(signal.SIGKILL)
             await self.process.wait()
 
-    async def connect(self, timing: Timing = FAST) -> ChannelAgent:
+    async def connect(self, timing: Timing = FAST, questions: Questions | None = None) -> ChannelAgent:
         """The daemon's end, in step."""
-        agent = await ChannelConnector(timing).connect(self.socket, LABEL)
+        agent = await ChannelConnector(timing, questions).connect(self.socket, LABEL)
         await agent.wait_ready(LIMIT)
         return agent
 

@@ -29,7 +29,9 @@ from typing import Any
 from openboxd.errors import Interrupted, Unavailable
 from openboxd.guest import wire
 from openboxd.guest.clock import correct
-from openboxd.guest.epoch import Epoch, Violation
+from openboxd.guest.epoch import Epoch
+from openboxd.guest.requests import Respond, refuse_all
+from openboxd.guest.violation import Violation
 
 log = logging.getLogger(__name__)
 
@@ -57,12 +59,13 @@ class Timing:
 
 
 class Channel:
-    """See the module. `label` names the machine in errors."""
+    """See the module. `label` names the machine in errors; `respond` answers what the guest asks."""
 
-    def __init__(self, socket: Path, label: str, timing: Timing) -> None:
+    def __init__(self, socket: Path, label: str, timing: Timing, respond: Respond = refuse_all) -> None:
         self.label = label
         self._socket = socket
         self._timing = timing
+        self._respond = respond
         # Tells the agent whether an epoch ended within a run (a lost caller) or between two (a restore).
         self._run = hashlib.sha256(str(socket).encode()).hexdigest()[:16]
         self._connection: _Connection | None = None
@@ -139,7 +142,7 @@ class Channel:
     def _begin(self) -> Epoch:
         assert self._connection is not None
         connection = self._connection
-        self._epoch = epoch = Epoch(self._send, connection.writable)
+        self._epoch = epoch = Epoch(self._send, connection.writable, self._respond)
         hello = {"version": 1, "run": self._run, "seed": secrets.token_hex(32), "now": time.time_ns()}
         self._send(wire.sync(epoch.nonce) + wire.frame(wire.HELLO, 0, json.dumps(hello).encode("ascii")))
         return epoch

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from openboxd.guest import transfer
+from openboxd.guest import dial, transfer
 from openboxd.guest.channel import Channel, Timing
+from openboxd.guest.requests import refuse_all
 from openboxd.guest.session import AgentExecSession, start_command
 from openboxd.guest.transfer import check_path
 from openboxd.model import ExecRequest, Listing
@@ -49,18 +52,30 @@ class ChannelAgent:
     async def copy(self, old: str, new: str) -> None:
         await transfer.request(self._channel, "copy", old=check_path(old), new=check_path(new))
 
+    async def dial(self, port: int) -> dial.GuestConnection:
+        return await dial.dial(self._channel, port)
+
+    async def listeners(self) -> Sequence[int]:
+        return await dial.listeners(self._channel)
+
     async def close(self, reason: str) -> None:
         await self._channel.close(reason)
+
+
+Questions = Callable[[Path, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Answers what a guest asks; the socket says which run it is."""
 
 
 class ChannelConnector:
     """Implements worker.ports.AgentConnector."""
 
-    def __init__(self, timing: Timing | None = None) -> None:
+    def __init__(self, timing: Timing | None = None, questions: Questions | None = None) -> None:
         self._timing = timing or Timing()
+        self._questions = questions
 
     async def connect(self, socket: Path, label: str) -> ChannelAgent:
         """Raises Unavailable if nothing listens on `socket`."""
-        channel = Channel(socket, label, self._timing)
+        respond = partial(self._questions, socket) if self._questions else refuse_all
+        channel = Channel(socket, label, self._timing, respond)
         await channel.start()
         return ChannelAgent(channel)

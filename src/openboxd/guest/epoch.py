@@ -15,15 +15,12 @@ from typing import Any
 
 from openboxd.errors import BoxdError, Exhausted, Interrupted, InvalidArgument
 from openboxd.guest import wire
+from openboxd.guest.requests import GuestRequests, Respond
+from openboxd.guest.violation import Violation, parse
 
-MAX_CALLS = 512
-MAX_GUEST_STREAMS = 1000
+MAX_CALLS = 1024
 MAX_CREDIT = 1 << 31
 MERGE_BELOW = 4096
-
-
-class Violation(Exception):
-    """The guest sent what no agent sends."""
 
 
 class Call:
@@ -42,6 +39,7 @@ class Call:
         self._error: BoxdError | None = None
         self._news = asyncio.Event()  # something has changed; whoever waits looks what
         self._eof_sent = False
+        self._eof_received = False
 
     @property
     def over(self) -> bool:
@@ -63,7 +61,9 @@ class Call:
         elif kind in (wire.RESULT, wire.RESET):
             self.result = parse(payload) if kind == wire.RESULT else {"error": "failed", "message": "it was reset"}
             self._epoch.forget(self._ident)
-        elif kind not in (wire.EOF_DATA, wire.EOF_STDOUT, wire.EOF_STDERR):
+        elif kind == wire.EOF_DATA:
+            self._eof_received = True
+        elif kind not in (wire.EOF_STDOUT, wire.EOF_STDERR):
             raise Violation(f"it sent a frame of the unknown type {kind}")
         self._news.set()
 
@@ -92,6 +92,19 @@ class Call:
             if self.result is not None:
                 return None
             await self._wait()
+        return self._take()
+
+    async def read(self) -> bytes:
+        """The next piece of data; nothing once the guest has ended its direction, or the call."""
+        while not self._inbox:
+            if self._error is not None:
+                raise self._error
+            if self._eof_received or self.result is not None:
+                return b""
+            await self._wait()
+        return self._take()[1]
+
+    def _take(self) -> tuple[int, bytes]:
         kind, data = self._inbox.popleft()
         self._unconfirmed += len(data)
         if self._unconfirmed >= self._window // 4 and not self.over:
@@ -160,7 +173,7 @@ class Call:
 class Epoch:
     """The calls of one epoch, and what belongs to no call."""
 
-    def __init__(self, send: Callable[[bytes], None], writable: Callable[[], Any]) -> None:
+    def __init__(self, send: Callable[[bytes], None], writable: Callable[[], Any], respond: Respond) -> None:
         self.nonce = bytes(1 + secrets.randbelow(255) for _ in range(16))
         self.answered = False  # the guest has returned the nonce
         self.ready = False
@@ -172,7 +185,7 @@ class Epoch:
         self._calls: dict[int, Call] = {}
         self._last = 0
         self._pings: dict[int, asyncio.Future[tuple[int, int, int]]] = {}
-        self._guest_streams = 0
+        self._requests = GuestRequests(send, respond)
 
     # -- calls
     def open(self, request: dict[str, Any], window: int = wire.STREAM_WINDOW) -> Call:
@@ -205,7 +218,7 @@ class Epoch:
         if ident == 0:
             self._receive_own(kind, payload)
         elif ident & wire.GUEST_STREAM:
-            self._refuse_guest(kind, ident)
+            self._requests.receive(kind, ident, payload)
         elif ident in self._calls:
             try:
                 self._calls[ident].receive(kind, payload)
@@ -229,14 +242,6 @@ class Epoch:
         elif kind != wire.CTL:
             raise Violation(f"it sent a frame of type {kind} on no stream")
 
-    def _refuse_guest(self, kind: int, ident: int) -> None:
-        """Nothing is offered to guests yet; an agent may ask, but not without end."""
-        if kind == wire.OPEN:
-            self._guest_streams += 1
-            if self._guest_streams > MAX_GUEST_STREAMS:
-                raise Violation("it opened too many streams")
-            self.send(wire.frame(wire.RESET, ident, b"{}"))
-
     def end(self, reason: str, *, reconnect: bool) -> None:
         """The epoch is over; open calls are interrupted. Harmless twice."""
         self.ready = False
@@ -246,14 +251,4 @@ class Epoch:
         for call in list(self._calls.values()):
             call.fail(Interrupted(reason))
         self._calls.clear()
-
-
-def parse(payload: bytes) -> dict[str, Any]:
-    """A JSON object from the guest. Raises Violation."""
-    try:
-        message = json.loads(payload)
-    except (ValueError, RecursionError) as error:
-        raise Violation("it sent malformed JSON") from error
-    if not isinstance(message, dict):
-        raise Violation("it sent JSON that is not an object")
-    return message
+        self._requests.close()

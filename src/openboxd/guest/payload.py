@@ -13,6 +13,8 @@ from pathlib import Path
 
 GUEST_ROOT = "/usr/lib/boxd-agent"
 UNIT = "boxd-agent.service"
+ASK_KEYS = f"{GUEST_ROOT}/openboxd/guest/agent/ask_keys.py"
+"""What sshd runs to ask whether a key may log in."""
 
 _HERE = Path(__file__).parent
 _STARTER = b"from openboxd.guest.agent.main import main\n\nmain()\n"

@@ -38,7 +38,6 @@ MASKED = (
     "systemd-journal-catalog-update.service",
     "systemd-journal-flush.service",
     "systemd-machine-id-commit.service",
-    "systemd-network-generator.service",
     "systemd-networkd-persistent-storage.service",
     "systemd-networkd-wait-online.service",
     "systemd-pcrlock-make-policy.service",
@@ -66,7 +65,9 @@ FILES: dict[str, tuple[str, int]] = {
     "/etc/locale.conf": ("LANG=C.UTF-8\n", _PLAIN),
     "/etc/default/locale": ("LANG=C.UTF-8\n", _PLAIN),
     "/etc/sudoers.d/boxd": ("boxd ALL=(ALL) NOPASSWD: ALL\n", _PRIVATE),
-    "/etc/systemd/network/10-boxd.network": (
+    # The address comes with the kernel command line (70-eth0.network, by systemd-network-generator); this is for a
+    # machine that is booted without one.
+    "/etc/systemd/network/80-boxd.network": (
         "[Match]\nType=ether\n\n"
         "[Network]\nDHCP=ipv4\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n\n"
         # The address belongs to the MAC: a new machine-id (fork) must not ask for another one.
@@ -85,6 +86,11 @@ FILES: dict[str, tuple[str, int]] = {
     ),
     "/etc/ssh/sshd_config.d/50-boxd.conf": (
         "HostKey /etc/ssh/ssh_host_ed25519_key\n"
+        # Made and signed by the host; sshd only warns until the agent has put it there.
+        "HostCertificate /etc/ssh/ssh_host_ed25519_key-cert.pub\n"
+        # The host says at each login which keys its owner has linked.
+        "AuthorizedKeysCommand /usr/bin/python3 -I -S /usr/lib/boxd-agent/openboxd/guest/agent/ask_keys.py %u %f\n"
+        "AuthorizedKeysCommandUser root\n"
         # Half the login time of the default post-quantum exchange when the guest runs in software.
         "KexAlgorithms curve25519-sha256,curve25519-sha256@libssh.org,sntrup761x25519-sha512@openssh.com,"
         "mlkem768x25519-sha256\n"
@@ -92,11 +98,15 @@ FILES: dict[str, tuple[str, int]] = {
         "PrintLastLog no\nUseDNS no\n",
         _PLAIN,
     ),
+    # The host key comes from the host, with the agent's first answer. Where it does not come, sshd could not start
+    # without this.
     "/etc/systemd/system/boxd-ssh-key.service": (
-        "[Unit]\nDescription=Make this machine's SSH host key\nDefaultDependencies=no\n"
+        "[Unit]\nDescription=Make an SSH host key where the host has sent none\nDefaultDependencies=no\n"
         "After=local-fs.target\nBefore=ssh.service ssh.socket\nConditionPathExists=!/etc/ssh/ssh_host_ed25519_key\n\n"
         "[Service]\nType=oneshot\n"
-        "ExecStart=/usr/bin/ssh-keygen -q -t ed25519 -N '' -C '' -f /etc/ssh/ssh_host_ed25519_key\n\n"
+        "ExecStart=/bin/sh -c 'n=0; while [ $n -lt 20 ]; do n=$((n+1)); sleep 0.5; "
+        "[ -e /etc/ssh/ssh_host_ed25519_key-cert.pub ] && exit; done; "
+        'ssh-keygen -q -t ed25519 -N "" -C "" -f /etc/ssh/ssh_host_ed25519_key\'\n\n'
         "[Install]\nWantedBy=multi-user.target\n",
         _PLAIN,
     ),

@@ -37,11 +37,12 @@ class Epochs(Protocol):
     """Who wants to know about the connection itself."""
 
     def greeting(self) -> dict[str, Any]: ...
-    def hello(self, message: dict[str, Any]) -> None: ...
+    def hello(self, link: Link, message: dict[str, Any]) -> None: ...
     def control(self, message: dict[str, Any]) -> None: ...
 
 
 Opener = Callable[["Link", int, dict[str, Any]], Stream]
+Answered = Callable[[dict[str, Any]], None]
 
 
 class Link:
@@ -57,6 +58,8 @@ class Link:
         self._offset = 0  # of the first queued piece: that much is written already
         self._sources: deque[Source] = deque()
         self._unread = False
+        self._requests: dict[int, Answered] = {}
+        self._last_request = 0
 
     def start(self) -> None:
         self._port.attach(self.loop, self._edge)
@@ -74,6 +77,14 @@ class Link:
 
     def remove(self, stream: Stream) -> None:
         self._streams.pop(stream.ident, None)
+
+    def request(self, message: dict[str, Any], answered: Answered) -> None:
+        """Ask the host something. `answered` gets the result; nothing in it means that there is none (refused, or
+        the epoch is over)."""
+        self._last_request = self._last_request % wire.MAX_STREAM + 1
+        ident = wire.GUEST_STREAM | self._last_request
+        self._requests[ident] = answered
+        self.send(wire.frame(wire.OPEN, ident, to_json(message)))
 
     def turn(self) -> bool:
         """Let the sources fill the queue, one frame each in turn, and write; whether to come again at once."""
@@ -137,6 +148,8 @@ class Link:
             self._begin(payload)
         elif ident == 0:
             self._connection(kind, payload)
+        elif ident & wire.GUEST_STREAM:
+            self._answer(kind, ident, payload)
         elif kind == wire.OPEN:
             self._open(ident, payload)
         elif ident in self._streams:  # else: on its way when the stream ended
@@ -150,6 +163,8 @@ class Link:
             _guard(stream.lost)
         self._streams.clear()
         self._sources.clear()
+        for ident in list(self._requests):
+            self._answer(wire.RESET, ident, b"{}")
         self.send(wire.sync(nonce))
         report = {"dropped": self._parser.dropped, "purged": purged, "ended": ended}
         self.send(wire.frame(wire.HELLO, 0, to_json(self._epochs.greeting() | report)))
@@ -158,9 +173,14 @@ class Link:
         if kind == wire.PING:
             self.send(wire.pong(wire.ping_token(payload), time.time_ns(), time.monotonic_ns()))
         elif kind == wire.HELLO:
-            _guard(lambda: self._epochs.hello(json.loads(payload)))
+            _guard(lambda: self._epochs.hello(self, json.loads(payload)))
         elif kind == wire.CTL:
             _guard(lambda: self._epochs.control(json.loads(payload)))
+
+    def _answer(self, kind: int, ident: int, payload: bytes) -> None:
+        answered = self._requests.pop(ident, None)
+        if answered is not None:
+            _guard(lambda: answered(json.loads(payload) if kind == wire.RESULT else {}))
 
     def _open(self, ident: int, payload: bytes) -> None:
         stream = Stream(self, ident, 0)  # to answer with, if there will be no other

@@ -7,10 +7,13 @@ import resource
 import sys
 from typing import Any
 
-from openboxd.guest.agent import clock
+from openboxd.guest.agent import clock, keys
+from openboxd.guest.agent.dial import Dial
 from openboxd.guest.agent.execs import Exec, Executor
 from openboxd.guest.agent.files import Get, Ls, Put
+from openboxd.guest.agent.identity import Identity
 from openboxd.guest.agent.link import Link
+from openboxd.guest.agent.listeners import Listeners
 from openboxd.guest.agent.loop import Loop
 from openboxd.guest.agent.port import FilePort, ListeningPort, Port, open_virtio_port
 from openboxd.guest.agent.stream import Refusal, Stream
@@ -19,7 +22,9 @@ from openboxd.guest.agent.users import Users
 
 VERSION = 1
 MAX_FILES = 65536
-USAGE = "usage: boxd-agent [--fd N | --socket PATH] [--user NAME] [--home DIR] [--no-clock]"
+USAGE = (
+    "usage: boxd-agent [--fd N | --socket PATH] [--user NAME] [--home DIR] [--ssh DIR] [--keys SOCKET] [--no-clock]"
+)
 _FILE_REQUESTS = {
     "put": Put,
     "get": Get,
@@ -29,14 +34,16 @@ _FILE_REQUESTS = {
     "delete": Delete,
     "copy": Copy,
 }
+_NETWORK_REQUESTS = {"dial": Dial, "listeners": Listeners}
 
 
 class Agent:
     """Answers the host's requests."""
 
-    def __init__(self, users: Users, set_clock: bool) -> None:
+    def __init__(self, users: Users, identity: Identity, set_clock: bool) -> None:
         self._users = users
         self._executor = Executor(users)
+        self._identity = identity
         self._set_clock = set_clock
 
     def open(self, link: Link, ident: int, request: dict[str, Any]) -> Stream:
@@ -44,6 +51,8 @@ class Agent:
         name = request.get("op")
         if name == "exec":
             return Exec(link, ident, request, self._executor)
+        if name in _NETWORK_REQUESTS:
+            return _NETWORK_REQUESTS[name](link, ident, request)
         kind = _FILE_REQUESTS.get(str(name))
         if kind is None:
             raise Refusal("unknown", f"the machine's agent does not know the request '{name}'; start it anew")
@@ -52,11 +61,12 @@ class Agent:
     def greeting(self) -> dict[str, Any]:
         return {"version": VERSION, "boot": _boot_id(), "pid": os.getpid()}
 
-    def hello(self, message: dict[str, Any]) -> None:
+    def hello(self, link: Link, message: dict[str, Any]) -> None:
         if self._set_clock:
             clock.reseed(bytes.fromhex(message["seed"]))
             clock.set_from_greeting(int(message["now"]))
         self._executor.epoch(str(message["run"]))
+        self._identity.ask(link)
 
     def control(self, message: dict[str, Any]) -> None:
         if self._set_clock and "shift" in message:
@@ -71,9 +81,12 @@ def main(arguments: list[str] | None = None) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, limit), hard))
-    agent = Agent(Users(options.get("--user", "boxd"), options.get("--home", "")), "--no-clock" not in options)
+    users = Users(options.get("--user", "boxd"), options.get("--home", ""))
+    identity = Identity(options["--ssh"], "") if "--ssh" in options else Identity()
+    agent = Agent(users, identity, "--no-clock" not in options)
     loop = Loop()
     link = Link(loop, _port(options), agent, agent.open)
+    keys.KeyDoor(link, options.get("--keys", keys.SOCKET))
     link.start()
     loop.run(link.turn)
 
@@ -94,7 +107,7 @@ def _options(arguments: list[str]) -> dict[str, str]:
         name = rest.pop(0)
         if name == "--no-clock":
             options[name] = ""
-        elif name in ("--fd", "--socket", "--user", "--home") and rest:
+        elif name in ("--fd", "--socket", "--user", "--home", "--ssh", "--keys") and rest:
             options[name] = rest.pop(0)
         else:
             sys.exit(USAGE)

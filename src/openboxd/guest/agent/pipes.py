@@ -70,7 +70,7 @@ class Outlet:
             size = min(size, self._left)
         if size <= 0:
             return False  # `resume` when credit comes
-        data = read_some(self._fd, size)
+        data = self.read(size)
         if data is None:
             self._loop.rearm(self._fd, _READABLE)
             return False
@@ -80,6 +80,10 @@ class Outlet:
             self._done()
             return False
         return self._deliver(data, size)
+
+    def read(self, size: int) -> bytes | None:
+        """See `read_some`."""
+        return read_some(self._fd, size)
 
     def _deliver(self, data: bytes, size: int) -> bool:
         self._stream.send_data(self._kind, data)
@@ -137,13 +141,13 @@ class Inlet:
         self._stream = stream
         self._loop = stream.link.loop
         self._fd = fd
-        self._open = True
+        self.open = True
         self._ending = False
         self._queue: deque[bytes] = deque()
         self._loop.watch(fd, select.EPOLLONESHOT, self._writable)  # (errors are reported even so, once)
 
     def feed(self, data: bytes) -> None:
-        if self._open and not self._ending:
+        if self.open and not self._ending:
             self._queue.append(data)
             if len(self._queue) == 1:
                 self._write()
@@ -160,7 +164,7 @@ class Inlet:
         self._write()
 
     def _write(self) -> None:
-        while self._queue and self._open:
+        while self._queue and self.open:
             try:
                 written = os.write(self._fd, self._queue[0])
             except BlockingIOError:
@@ -178,8 +182,8 @@ class Inlet:
             self.close()
 
     def close(self) -> None:
-        if self._open:
-            self._open = False
+        if self.open:
+            self.open = False
             self._loop.forget(self._fd)
             os.close(self._fd)
             self._stream.confirm(sum(map(len, self._queue)))

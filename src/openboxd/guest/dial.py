@@ -1,0 +1,73 @@
+"""Connections to TCP services of a guest, through its agent, and what its services are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openboxd.errors import BoxdError, Interrupted, InvalidArgument
+from openboxd.guest import wire
+from openboxd.guest.channel import Channel
+from openboxd.guest.epoch import Call
+from openboxd.guest.refusals import raise_refusal
+
+WINDOW = 128 * 1024
+"""Bytes that may wait here for a slow client of one connection."""
+
+
+class GuestConnection:
+    """Implements worker.ports.GuestConnection."""
+
+    def __init__(self, call: Call, label: str, port: int) -> None:
+        self._call = call
+        self._label = label
+        self._port = port
+
+    async def read(self) -> bytes:
+        data = await self._call.read()
+        if not data and (self._call.result or {}).get("reset"):
+            raise Interrupted(f"machine {self._label}: the service on port {self._port} cut the connection off")
+        return data
+
+    async def write(self, data: bytes) -> None:
+        await self._call.send(wire.DATA, data)
+
+    def write_eof(self) -> None:
+        self._call.send_eof()
+
+    def close(self) -> None:
+        self._call.reset()
+
+
+async def dial(channel: Channel, port: int) -> GuestConnection:
+    """Connect to a port on the guest's loopback.
+
+    Raises:
+        InvalidArgument: no port has that number.
+        WrongState: nothing answers there.
+        Unavailable, Interrupted: the agent is not there.
+    """
+    if not 0 < port < 65536:
+        raise InvalidArgument(f"{port} is no port; ports go from 1 to 65535")
+    call = channel.epoch.open({"op": "dial", "port": port}, window=WINDOW)
+    try:
+        if await call.control() is None:
+            raise_refusal(call.result or {}, channel.label)
+            raise Interrupted(f"machine {channel.label}: the connection to port {port} was cut off")
+    except BaseException as error:
+        if not isinstance(error, BoxdError):
+            call.reset()
+        raise
+    return GuestConnection(call, channel.label, port)
+
+
+async def listeners(channel: Channel) -> Sequence[int]:
+    """TCP ports somebody listens on in the guest, lowest first."""
+    call = channel.epoch.open({"op": "listeners"})
+    try:
+        result = await call.finished()
+    finally:
+        call.reset()
+    raise_refusal(result, channel.label)
+    ports = result.get("ports")
+    found = ports if isinstance(ports, list) else []
+    return sorted({port for port in found if isinstance(port, int) and 0 < port < 65536})
