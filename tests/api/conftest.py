@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,13 @@ import grpc
 import pytest
 
 from openboxd.api.server import serve
+from openboxd.api.tls import kept_tls
+from openboxd.host.ca import open_authority
 from openboxd.wire import boxd_api_pb2 as pb
 from openboxd.wire.boxd_api_pb2_grpc import BoxdApiStub
 from openboxd.wire.openboxd_host_pb2_grpc import HostStub
 from tests.fakes.service import KEY, FakeService
+from tests.fakes.service_accounts import open_service
 
 SDK = "boxd==0.2.19"
 
@@ -62,6 +66,28 @@ async def web(api, service):
     created = await api.boxd.CreateVm(pb.CreateVmRequest(name="web", restart_policy="always"))
     await service.until(lambda: service.machine(None, "web").status == "running")
     return created
+
+
+@pytest.fixture
+async def keyed(tmp_path):
+    """A service with real accounts: keys and tokens come and go."""
+    opened = await open_service(tmp_path / "keyed")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return open_authority(tmp_path / "tls")
+
+
+@pytest.fixture
+async def both(keyed, authority):
+    """A server for plain connections and TLS: its address, and what a client needs to trust it."""
+    leaf = authority.issue("server", ["localhost", "127.0.0.1"])
+    async with kept_tls(lambda: (leaf, leaf)) as tls, serve(keyed, "127.0.0.1:0", tls=tls) as bound:
+        trust = ssl.create_default_context(cafile=authority.root)
+        yield SimpleNamespace(address=bound, trust=trust, root=authority.root.read_bytes())
 
 
 @pytest.fixture(scope="session")

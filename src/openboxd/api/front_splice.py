@@ -12,17 +12,23 @@ HELD = 128 * 1024
 """Bytes that wait for a slow reader before its writer is made to wait, in each direction."""
 
 LINGER = 30.0
-"""Seconds that a side gets to take what was sent to it before the other one left."""
+"""Seconds that a side gets to take what was sent to it before the other one left, or the server had enough."""
 
 
 class Side(asyncio.Protocol):
-    """One of the two sockets; it begins to read when both are there."""
+    """One of the two sockets; it begins to read when both are there.
 
-    def __init__(self) -> None:
+    Once a `decisive` side has ended its direction, the other one has `LINGER` seconds to end too: a server that has
+    closed its connection looks just like one that ended its half.
+    """
+
+    def __init__(self, *, decisive: bool) -> None:
         self.other: Side = self
         self.lost = asyncio.Event()
         self._transport: asyncio.Transport | None = None
+        self._decisive = decisive
         self._ended = False
+        self._closing = False
         self._abort: asyncio.TimerHandle | None = None
 
     # -- what the loop calls
@@ -50,6 +56,8 @@ class Side(asyncio.Protocol):
         if self.other._ended:
             self.other.close()
             return False
+        if self._decisive:
+            self.other.abort_later()
         # True keeps our own way out open. Without one, with TLS, the loop closes us, and so the other.
         return self.other.send_end() and self._transport is not None and self._transport.can_write_eof()
 
@@ -83,9 +91,15 @@ class Side(asyncio.Protocol):
 
     def close(self) -> None:
         """Close once the peer has taken what is held for it, or after a while in any case."""
-        if self._transport is not None and self._abort is None and not self.lost.is_set():
+        if self._transport is not None and not self._closing and not self.lost.is_set():
+            self._closing = True  # TLS does not bear being closed twice
             self._transport.close()
-            self._abort = asyncio.get_running_loop().call_later(LINGER, self._transport.abort)
+            self.abort_later()
+
+    def abort_later(self) -> None:
+        """Give up in a while."""
+        if self._abort is None:
+            self._abort = asyncio.get_running_loop().call_later(LINGER, self.abort)
 
     def abort(self) -> None:
         """Close now, whatever is held. Harmless when all is over."""
@@ -94,7 +108,7 @@ class Side(asyncio.Protocol):
 
 
 def joined() -> tuple[Side, Side]:
-    """Both sides of a splice, to be given a transport each."""
-    one, two = Side(), Side()
-    one.other, two.other = two, one
-    return one, two
+    """The client's and the server's side of a splice, to be given a transport each."""
+    client, server = Side(decisive=False), Side(decisive=True)
+    client.other, server.other = server, client
+    return client, server
