@@ -1,7 +1,7 @@
 """The program that sshd runs (`AuthorizedKeysCommand`) for each key that a client offers.
 
-`ask_keys.py USER FINGERPRINT [SOCKET]` prints the line for authorized_keys if the key may log in, else nothing. See `keys`. On its own, with nothing imported
-that is slow: it stands in the way of every login.
+`ask_keys.py USER FINGERPRINT [SOCKET]` prints the line for authorized_keys if the key may log in, else nothing; see
+`keys`. It imports nothing that is slow: it stands in the way of every login.
 """
 
 import _socket
