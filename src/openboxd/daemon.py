@@ -17,7 +17,7 @@ from pathlib import Path
 from openboxd import __version__, images
 from openboxd.api.server import serve as serve_api
 from openboxd.api.tls import kept_tls
-from openboxd.client.config import write_config
+from openboxd.client.config import config_path, read_config, write_config
 from openboxd.control import accounts
 from openboxd.control.control import Control
 from openboxd.errors import BoxdError, NotFound
@@ -141,9 +141,9 @@ def _certificate(settings: Settings) -> tuple[Path, Path]:
 
 
 def _any_kernel(store: SqlStore, pool: Pool) -> Path | None:
-    """A kernel to prove an accelerator with: the newest image's."""
-    kernels = [pool.image_dir(image.digest) / "vmlinuz" for image in store.images()]
-    return next((kernel for kernel in reversed(kernels) if kernel.exists()), None)
+    """A kernel to prove an accelerator with: that of the newest image."""
+    newest = sorted(store.images(), key=lambda image: -image.created_at)
+    return next((kernel for image in newest if (kernel := pool.image_dir(image.digest) / "vmlinuz").exists()), None)
 
 
 async def _examine(settings: Settings, hypervisor: QemuHypervisor, pool: DirectoryPool) -> Sequence[Finding]:
@@ -167,8 +167,12 @@ async def _first_start(settings: Settings, store: SqlStore, address: str) -> Non
     key = accounts.new_key()
     write_atomic(settings.admin_key, f"{key}\n".encode())
     await accounts.create_owner(store, getpass.getuser(), key)
+    url, path = _local_url(address), config_path()
     try:
-        path = write_config(base_url=_local_url(address), api_key=key)
+        if read_config(path).base_url not in ("", url):
+            log.info("%s is about another daemon and was left alone; use the key in %s", path, settings.admin_key)
+            return
+        write_config(base_url=url, api_key=key)
     except (OSError, BoxdError) as error:
         log.warning("the local configuration was not written (%s); use the key in %s", error, settings.admin_key)
         return

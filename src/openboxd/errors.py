@@ -14,6 +14,7 @@ class Fate(StrEnum):
     """What became of the machine when an operation did not succeed."""
 
     UNTOUCHED = "untouched"  # exactly as before
+    DONE = "done"  # what was asked for has happened, with a shortcoming
     LOST = "lost"  # its run is gone; checkpoints and disk are intact
     UNKNOWN = "unknown"  # ask for its status
 
@@ -106,6 +107,12 @@ class MachineLost(BoxdError):
     fate = Fate.LOST
 
 
+class AgentSilent(BoxdError):
+    """What was asked for has happened and the machine runs, but its agent does not answer."""
+
+    fate = Fate.DONE
+
+
 class OutcomeUnknown(BoxdError):
     """The operation broke off and nobody can say how far it came."""
 
@@ -126,3 +133,17 @@ def machine_not_found(ref: str) -> NotFound:
 def checkpoint_not_found(name: str, machine: str) -> NotFound:
     """The wording for an unknown checkpoint of a known machine."""
     return NotFound(f"checkpoint '{name}' not found on machine '{machine}'")
+
+
+def because(error: BaseException) -> str:
+    """A cause as a clause for a sentence: no class names, no paths of the data directory."""
+    if isinstance(error, BoxdError):
+        return error.message
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return str(error) or type(error).__name__
+
+
+def same_kind(error: BaseException, message: str) -> BoxdError:
+    """An error of the same class with a fuller sentence; anything unexpected becomes OperationFailed."""
+    return type(error)(message) if isinstance(error, BoxdError) else OperationFailed(message)

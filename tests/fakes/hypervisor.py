@@ -137,8 +137,16 @@ class FakeHypervisor:
         process = self.host.processes.get(run_id)
         if process is None or process.end is not None:
             return None
+        if process.hung:
+            raise OperationFailed(f"run {run_id} is alive but cannot be adopted")
         process.saving = False
         return FakeRun(self, process)
+
+    async def end(self, run_id: str) -> None:
+        await self.at("kill")
+        process = self.host.processes.get(run_id)
+        if process is not None:
+            process.exit(False, "QEMU was killed by signal 9")
 
 
 class FakeRun:

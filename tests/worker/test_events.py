@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
 from openboxd.errors import BoxdError
 from openboxd.model import Event, MachineStatus, Outcome
 from tests.fakes.killing import DaemonKilled
-from tests.worker.world import LIMIT, OWNER, World
+from tests.worker.world import OWNER, World
 
 
 def log(world: World, name: str = "web") -> list[Event]:
@@ -18,6 +19,14 @@ def log(world: World, name: str = "web") -> list[Event]:
 
 def lines(world: World) -> list[tuple[str, str, Outcome]]:
     return [(event.operation, event.detail, event.outcome) for event in log(world)]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    for _ in range(2000):
+        if condition():
+            return
+        await asyncio.sleep(0.005)
+    raise TimeoutError
 
 
 async def test_every_operation_is_recorded_with_who_and_how_long(world: World) -> None:
@@ -64,9 +73,7 @@ async def test_an_end_that_nobody_ordered_is_recorded(world: World) -> None:
     (process,) = world.host.alive()
     process.exit(False, "QEMU was killed by signal 9")
     await world.seen(MachineStatus.FAILED)
-    async with asyncio.timeout(LIMIT):
-        while len(log(world)) < 2:
-            await asyncio.sleep(0.005)
+    await until(lambda: len(log(world)) == 2)
     event = log(world)[-1]
     assert (event.operation, event.actor, event.outcome) == ("run ended", "", Outcome.FAILED)
     assert event.error == "QEMU was killed by signal 9"
@@ -76,9 +83,7 @@ async def test_what_a_restarted_daemon_puts_in_order_is_recorded(world: World) -
     await world.machine()
     world.fault = world.switch.killing_at("before publish")
     await world.control.save_checkpoint(OWNER, "web", "a")
-    async with asyncio.timeout(LIMIT):
-        while not world.switch.dead:
-            await asyncio.sleep(0.005)
+    await until(lambda: world.switch.dead)
     world.drop()
     for process in world.host.alive():
         process.exit(False, "QEMU was killed by signal 9")

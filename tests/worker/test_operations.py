@@ -8,13 +8,13 @@ import pytest
 
 from openboxd.api.ports import NewMachine
 from openboxd.errors import (
+    AgentSilent,
     AlreadyExists,
     BoxdError,
     Busy,
     HostUnfit,
     Interrupted,
     NotFound,
-    OperationFailed,
     WrongState,
 )
 from openboxd.model import MIB, Caller, CheckpointStatus, ExecRequest, MachineStatus
@@ -270,7 +270,7 @@ async def test_a_guest_whose_agent_is_deaf_runs_on(world: World) -> None:
     machine = await world.settled()
     assert machine.status is MachineStatus.RUNNING
     await world.save("a")
-    with pytest.raises(OperationFailed, match="runs again from checkpoint 'a', but its agent has not answered"):
+    with pytest.raises(AgentSilent, match="runs again from checkpoint 'a', but its agent has not answered"):
         await world.control.restore_checkpoint(OWNER, "web", "a")
     assert world.control.machine(OWNER, "web").status is MachineStatus.RUNNING
     assert world.leftovers() == []

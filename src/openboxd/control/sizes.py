@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import secrets
 from collections.abc import Collection
 
 from openboxd.errors import Exhausted, InvalidArgument
+from openboxd.host import memory
 from openboxd.model import GIB, MIB, Size
 
 DEFAULT_SIZE = Size(2, 8 * GIB)
@@ -29,17 +29,18 @@ def choose_size(vcpu: int, memory_bytes: int, host_memory: int | None = None) ->
         InvalidArgument: too small, too large for the host, or not a whole number of 2 MiB.
     """
     if vcpu == 0 and memory_bytes == 0:
-        return DEFAULT_SIZE
+        vcpu, memory_bytes = DEFAULT_SIZE.vcpu, DEFAULT_SIZE.memory_bytes
     vcpu = vcpu or max(1, memory_bytes // PER_VCPU)
     memory_bytes = memory_bytes or vcpu * PER_VCPU
-    host_memory = host_memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    available = host_memory or memory.host_memory()
     if not 1 <= vcpu <= MOST_VCPU:
         raise InvalidArgument(f"a machine has 1 to {MOST_VCPU} vCPUs; {vcpu} were asked for")
     if memory_bytes < SMALLEST_MEMORY or memory_bytes % MEMORY_STEP:
         raise InvalidArgument("a machine has at least 512 MiB of memory, in whole steps of 2 MiB")
-    if memory_bytes > host_memory:
+    if memory_bytes > available:
         raise InvalidArgument(
-            f"{memory_bytes // MIB} MiB of memory were asked for and this host has {host_memory // MIB} MiB"
+            f"{memory_bytes // MIB} MiB of memory were asked for and this host has {available // MIB} MiB; "
+            "name a smaller size"
         )
     return Size(vcpu, memory_bytes)
 

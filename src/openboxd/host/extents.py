@@ -82,6 +82,14 @@ def _layout(descriptor: int, piece: int) -> dict[int, list[tuple[int, int, int]]
     return layout
 
 
+def allocated_bytes(path: Path) -> int:
+    """Bytes that a file occupies; 0 if there is none."""
+    try:
+        return path.stat().st_blocks * 512
+    except FileNotFoundError:
+        return 0
+
+
 def tree_usage(path: Path, *, reflinks: bool) -> Usage:
     """Exclusive and shared bytes of all regular files below `path`; zeros if it does not exist.
 

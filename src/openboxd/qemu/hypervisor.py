@@ -126,6 +126,13 @@ class QemuHypervisor:
             raise OperationFailed(f"run {run_id} is alive but cannot be adopted: {error}") from error
         return QemuRun(directory, process, monitor, record["machine_id"], record["plan"], self._saver_command)
 
+    async def end(self, run_id: str) -> None:
+        """End a run's process whether or not it can be adopted."""
+        directory = self._directory(run_id)
+        await pidfd.kill_all(savers_of(directory))
+        await pidfd.kill_all(pidfd.find(lambda argv: self._run_of(argv) == run_id))
+        directory.remove()
+
     async def _known(self) -> Facts:
         if self._facts is None:
             self._facts = await find_facts(self._program)

@@ -8,10 +8,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from openboxd.errors import BoxdError, OperationFailed, Unavailable
+from openboxd.errors import AgentSilent, BoxdError, OperationFailed, Unavailable, because, same_kind
 from openboxd.model import Machine, MachineStatus
 from openboxd.worker.machine import Job, MachineWorker
-from openboxd.worker.runs import Starting, disk_of, end_present_run, new_run_id, run_spec
+from openboxd.worker.runs import Starting, answered, disk_of, end_present_run, new_run_id, run_spec
 from openboxd.worker.steps import Steps, to_the_end
 
 PRESS_AGAIN = 3.0
@@ -30,7 +30,7 @@ async def stop(worker: MachineWorker, job: Job) -> None:
     job.record()
     steps = worker.steps("stop")
     try:
-        await _end_cleanly(worker, steps, "the machine was stopped")
+        await _end_cleanly(worker, steps, f"machine '{worker.machine.name}' was stopped")
     finally:
         if worker.run is None:
             await to_the_end(worker.move(MachineStatus.STOPPED, run_id=""))
@@ -93,22 +93,23 @@ async def _boot(worker: MachineWorker, job: Job, operation: str, **values: Any) 
             steps.undo("change back", lambda: store.update_machine(worker.id, **_present(machine, values)))
         await worker.move(MachineStatus.STARTING, **values)
         job.record()
-        await _end_cleanly(worker, steps, "the machine was rebooted")
+        await _end_cleanly(worker, steps, f"machine '{machine.name}' was rebooted")
         await _launch(worker, steps, starting, run_id)
         steps.commit()
         await _answer(worker, steps, starting, begun)
     except BaseException as error:
-        await to_the_end(_take_back(worker, steps))
-        if isinstance(error, BoxdError) or not isinstance(error, Exception):
+        await to_the_end(_take_back(worker, steps, because(error)))
+        if isinstance(error, AgentSilent) or not isinstance(error, Exception):
             raise
         status = worker.machine.status
-        raise OperationFailed(f"machine '{machine.name}' did not start and is {status}: {error}") from error
+        sentence = f"machine '{machine.name}' did not start and is {status}: {because(error)}"
+        raise same_kind(error, sentence) from error
     finally:
         await to_the_end(store.end_operation(journal))
 
 
 async def _end_cleanly(worker: MachineWorker, steps: Steps, reason: str) -> None:
-    if worker.run is not None:
+    if worker.run is not None or worker.machine.run_id:
         await steps.run("shut down", lambda: _shut_down(worker))
         await steps.run("end", lambda: end_present_run(worker, reason))
 
@@ -129,13 +130,13 @@ async def _launch(worker: MachineWorker, steps: Steps, starting: Starting, run_i
     await steps.run("connect", connect)
 
 
-async def _take_back(worker: MachineWorker, steps: Steps) -> None:
+async def _take_back(worker: MachineWorker, steps: Steps, reason: str) -> None:
     """After a failure: running if a run is attached (the worker settles one that has ended), else stopped."""
     await steps.unwind()
     if worker.run is not None:
         await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id)
     else:
-        await worker.move(MachineStatus.STOPPED, run_id="")
+        await worker.move(MachineStatus.STOPPED, reason, run_id="")
 
 
 async def _answer(worker: MachineWorker, steps: Steps, starting: Starting, begun: float) -> None:
@@ -150,27 +151,11 @@ async def _answer(worker: MachineWorker, steps: Steps, starting: Starting, begun
     limit = worker.drivers.settings.boot_timeout
     silent: Unavailable | None = None
     try:
-        await steps.run("answer", lambda: _answered(worker, limit))
+        await steps.run("answer", lambda: answered(worker, limit))
     except Unavailable as error:
         silent = error
     took = round(1000 * (time.monotonic() - begun))
     await worker.move(MachineStatus.RUNNING, run_id=run.run_id, boot_time_ms=took)
     if silent is not None:
         name = worker.machine.name
-        raise OperationFailed(f"machine '{name}' runs, but its agent has not answered within {limit:.0f} s")
-
-
-async def _answered(worker: MachineWorker, limit: float) -> None:
-    """Until the agent has answered or the run has ended, whichever comes first."""
-    run, agent = worker.run, worker.agent
-    assert run is not None and agent is not None
-    ready, ended = asyncio.ensure_future(agent.wait_ready(limit)), asyncio.ensure_future(run.ended())
-    try:
-        await asyncio.wait([ready, ended], return_when=asyncio.FIRST_COMPLETED)
-        if ready.done():
-            return ready.result()
-        end = ended.result()
-    finally:
-        ready.cancel()
-        ended.cancel()
-    raise OperationFailed(f"machine '{worker.machine.name}' ended while it booted: {end.text}")
+        raise AgentSilent(f"machine '{name}' runs, but its agent has not answered within {limit:.0f} s")

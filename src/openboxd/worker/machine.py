@@ -11,10 +11,21 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from openboxd.errors import BoxdError, Interrupted, OutcomeUnknown, WrongState, machine_not_found
+from openboxd.errors import (
+    BoxdError,
+    Interrupted,
+    OperationFailed,
+    OutcomeUnknown,
+    Unavailable,
+    WrongState,
+    machine_not_found,
+)
+from openboxd.host.extents import allocated_bytes
+from openboxd.host.memory import host_memory
 from openboxd.model import Event, Machine, MachineStatus, Outcome, Progress
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, happened, note, now_ms
@@ -25,6 +36,9 @@ from openboxd.worker.steps import Steps, to_the_end
 
 HOLD_LIMIT = 60.0
 """Seconds a call that needs the guest waits for a restore to end."""
+
+HELD_CALLS = 1000
+"""Calls that may wait for one machine's restore; more are refused, so that a storm cannot fill the daemon."""
 
 AGENT_LIMIT = 15.0
 """Seconds a call waits for an agent that is out of step, for example just after the daemon started."""
@@ -111,6 +125,7 @@ class MachineWorker:
         self._turn = asyncio.Lock()
         self._watchers: set[asyncio.Queue[Progress]] = set()
         self._last: Job | None = None
+        self._held = 0
         self.restores = 0  # how often it was taken back while this daemon runs
 
     # ------------------------------------------------------------------------------------------------ what it is
@@ -152,9 +167,7 @@ class MachineWorker:
         Raises:
             BoxdError: refused; nothing was touched.
         """
-        store, pool = self.drivers.store, self.drivers.pool
-        situation = Situation(self.machine, self.current, store.checkpoints(self.id), pool.space())
-        verdict = admit(order, situation)
+        verdict = admit(order, self._situation())
         if isinstance(verdict, Refuse):
             raise verdict.error
         if isinstance(verdict, Already):
@@ -163,6 +176,17 @@ class MachineWorker:
         self._job, self._last = job, job
         job.task = asyncio.create_task(self._carry_out(job, previous), name=f"{self.id}: {order}")
         return job
+
+    def _situation(self) -> Situation:
+        pool = self.drivers.pool
+        return Situation(
+            machine=self.machine,
+            current=self.current,
+            checkpoints=self.drivers.store.checkpoints(self.id),
+            space=pool.space(),
+            host_memory=host_memory(),
+            copied_bytes=0 if pool.kind == "reflink" else allocated_bytes(pool.machine_dir(self.id) / "disk.raw"),
+        )
 
     def repeated(self, order: Order, asker: str) -> Job | None:
         """The job whose outcome `asker` was lost before, if they ask for the same again and nothing came between.
@@ -188,6 +212,9 @@ class MachineWorker:
                     await self._operations[type(job.order)](self, job)
                 finally:
                     await self._record_end()
+        except Unavailable as failure:
+            # Clients repeat what was UNAVAILABLE, and an operation that has begun may have changed something.
+            error = OperationFailed(failure.message)
         except BoxdError as failure:
             error = failure
         except asyncio.CancelledError:
@@ -213,6 +240,12 @@ class MachineWorker:
             outcome = Outcome.TAKEN_OVER
         text = error.message if error else ""
         return Event(self.id, begun_ms, job.actor, *words(order), outcome, now_ms() - begun_ms, text)
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """While the block runs no operation begins; waits for one that runs."""
+        async with self._turn:
+            yield
 
     async def idle(self) -> None:
         """Wait until no operation runs."""
@@ -274,11 +307,7 @@ class MachineWorker:
             Unavailable: its agent does not answer.
         """
         if self._job is not None and isinstance(self._job.order, Restore):
-            try:
-                async with asyncio.timeout(HOLD_LIMIT):
-                    await self._job.done()
-            except (BoxdError, TimeoutError):
-                log.debug("machine %s: waited for a restore that did not succeed", self.id)
+            await self._wait_for_restore(self._job)
         machine = self.machine
         if machine.status is not MachineStatus.RUNNING or self.agent is None:
             advice = (
@@ -288,6 +317,26 @@ class MachineWorker:
         if not self.agent.ready:
             await self.agent.wait_ready(AGENT_LIMIT)
         return self.agent
+
+    async def _wait_for_restore(self, job: Job) -> None:
+        """Hold a call until a restore has ended, whatever became of it. Raises Unavailable at the limits."""
+        name = self.machine.name
+        if self._held >= HELD_CALLS:
+            raise Unavailable(
+                f"machine '{name}' is being restored and {HELD_CALLS} calls wait for it; try again later"
+            )
+        self._held += 1
+        try:
+            async with asyncio.timeout(HOLD_LIMIT):
+                await job.done()
+        except TimeoutError:
+            raise Unavailable(
+                f"machine '{name}' is being restored for more than {HOLD_LIMIT:.0f} s; try again later"
+            ) from None
+        except BoxdError:
+            log.debug("machine %s: a call waited for a restore that did not succeed", self.id)
+        finally:
+            self._held -= 1
 
     # ----------------------------------------------------------------------------------------------- progress
 

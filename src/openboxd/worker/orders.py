@@ -125,12 +125,20 @@ def words(order: Order) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Situation:
-    """What admission looks at: the machine, what runs on it, its checkpoints, the pool's space."""
+    """What admission looks at: the machine, what runs on it, its checkpoints, and the host.
+
+    Attributes:
+        space: the pool's bytes.
+        host_memory: bytes of RAM of the host; 0 = not known.
+        copied_bytes: what one clone of the machine's disk costs; 0 with reflinks.
+    """
 
     machine: Machine
     current: Order | None
     checkpoints: Sequence[Checkpoint]
     space: Space
+    host_memory: int = 0
+    copied_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -183,11 +191,17 @@ def _checkpoint_refusal(order: Order, situation: Situation) -> BoxdError | None:
         return None
     if found is None:
         return checkpoint_not_found(order.name, machine.name)
-    if isinstance(order, Restore) and found.status is not CheckpointStatus.READY:
-        return WrongState(
-            f"checkpoint '{order.name}' on machine '{machine.name}' is {found.status}; "
-            "it can be restored once it is ready"
-        )
+    return _restore_refusal(found, situation) if isinstance(order, Restore) else None
+
+
+def _restore_refusal(checkpoint: Checkpoint, situation: Situation) -> BoxdError | None:
+    """Refusals of a restore that depend only on the checkpoint."""
+    label = f"checkpoint '{checkpoint.name}' on machine '{situation.machine.name}'"
+    if checkpoint.status is not CheckpointStatus.READY:
+        return WrongState(f"{label} is {checkpoint.status}; it can be restored once it is ready")
+    needed, host = checkpoint.size.memory_bytes, situation.host_memory
+    if host and needed > host:
+        return WrongState(f"{label} needs {gib(needed)} of memory and this host has {gib(host)}; nothing was touched")
     return None
 
 
@@ -254,12 +268,13 @@ def bytes_needed(situation: Situation) -> int:
     """What a save must find free: all of RAM for the first, a quarter of it once there is a parent to share with.
 
     An estimate on the safe side for usual guests; a save that needs more ends with the same refusal in the middle.
+    In a pool without reflinks nothing is shared and the disk is copied as well.
     """
-    memory = situation.machine.size.memory_bytes
+    memory, copied = situation.machine.size.memory_bytes, situation.copied_bytes
     has_parent = any(
         c.status is CheckpointStatus.READY and c.size.memory_bytes == memory for c in situation.checkpoints
     )
-    return (memory // 4 if has_parent else memory) + RESERVE_BYTES
+    return (memory // 4 if has_parent and not copied else memory) + copied + RESERVE_BYTES
 
 
 def gib(count: int) -> str:

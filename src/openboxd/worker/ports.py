@@ -8,10 +8,10 @@ changed nothing, and a method that ends or removes something may be called twice
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from openboxd.model import (
     Accelerator,
@@ -19,6 +19,7 @@ from openboxd.model import (
     Event,
     ExecOutput,
     ExecRequest,
+    Finding,
     Image,
     Listing,
     Machine,
@@ -53,6 +54,7 @@ class RunSpec:
         console: file the serial console is appended to.
         address, mac: the machine's network identity.
         plan: the plan of the capture to load, or None to plan anew.
+        link: the network behind its card, or None for one that leads nowhere.
     """
 
     run_id: str
@@ -67,6 +69,7 @@ class RunSpec:
     address: str
     mac: str
     plan: Plan | None = None
+    link: NetworkLink | None = None
 
 
 class RunState(StrEnum):
@@ -198,7 +201,14 @@ class Hypervisor(Protocol):
 
         A run found paused or mid-save by a dead daemon is reported so by `state`; adopt also ends every saver
         process of that run and cancels its outgoing migration, so that the caller may `resume`.
+
+        Raises:
+            OperationFailed: the process lives but does not answer; it was not touched.
         """
+        ...
+
+    async def end(self, run_id: str) -> None:
+        """End a run's process whether or not it can be adopted; returns when it is gone. Harmless if it is."""
         ...
 
 
@@ -207,7 +217,13 @@ class Hypervisor(Protocol):
 
 class Pool(Protocol):
     """Directories and files on a filesystem with reflinks. Methods are synchronous and may block for I/O: call
-    `publish`, `discard`, `usage` and `recover` in a thread."""
+    `publish`, `discard`, `usage` and `recover` in a thread.
+
+    Attributes:
+        kind: "reflink", or "copy" where every clone is a full copy.
+    """
+
+    kind: Literal["reflink", "copy"]
 
     def space(self) -> Space:
         """Bytes of the pool's filesystem."""
@@ -365,13 +381,6 @@ class AgentConnector(Protocol):
 # ---------------------------------------------------------------------------------------------------------- store
 
 
-@dataclass(frozen=True)
-class Change:
-    """Fields of a machine or checkpoint to set, by name."""
-
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-
 class Store(Protocol):
     """What the worker keeps. Reads are plain calls; writes are awaited and durable when they return, and each
     is one transaction. Names and ids that do not exist read as None."""
@@ -454,4 +463,107 @@ class Store(Protocol):
 
     async def keep_fact(self, name: str, value: str) -> None:
         """Keep a fact about the host."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------------- network
+
+
+class GuestConnection(Protocol):
+    """A TCP connection to a service of the guest, made by its agent; each direction is held to its reader's pace."""
+
+    async def read(self) -> bytes:
+        """The next piece; nothing once the service has ended its direction.
+
+        Raises:
+            Interrupted: the service cut the connection off, or the machine was restored, stopped or lost.
+        """
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """Send all of it; waits for credit. Dropped once the service has ended the connection. Raises Interrupted."""
+        ...
+
+    def write_eof(self) -> None:
+        """No more data from here. Harmless twice."""
+        ...
+
+    def close(self) -> None:
+        """End both directions now. Harmless twice."""
+        ...
+
+
+class GuestDialer(Protocol):
+    """What an Agent offers to gates."""
+
+    async def dial(self, port: int) -> GuestConnection:
+        """Connect to a port on the guest's loopback (IPv4, then IPv6).
+
+        Raises:
+            InvalidArgument: no port has that number.
+            WrongState: nothing answers there.
+            Unavailable, Interrupted: the agent is not ready, or the channel is closed.
+        """
+        ...
+
+    async def listeners(self) -> Sequence[int]:
+        """TCP ports somebody listens on in the guest, lowest first; its sshd's is among them."""
+        ...
+
+
+@dataclass(frozen=True)
+class NetworkLink:
+    """The network behind a run's card. The card itself is in the plan and the same for every kind of network, so that
+    a capture taken with one loads with another.
+
+    Attributes:
+        prefix, gateway, resolver: what the guest is configured with; no resolver = "".
+        tap: descriptor of a tap device; -1 = QEMU's own user network. It belongs to whoever called `prepare`, who
+            closes it once the run has it.
+        restricted: QEMU's user network leads nowhere.
+        apart: the run gets a network namespace of its own.
+    """
+
+    prefix: int
+    gateway: str
+    resolver: str
+    tap: int = -1
+    restricted: bool = True
+    apart: bool = False
+
+
+class Network(Protocol):
+    """Gives each machine its address and a way out, and keeps it away from the host and from other machines.
+
+    Each run has a device of its own, which ends with its process: nothing of a dead run can stay behind.
+    """
+
+    async def check(self) -> Sequence[Finding]:
+        """What the host has for this network, with remedies; changes nothing."""
+        ...
+
+    async def open(self, machines: Sequence[Machine]) -> int:
+        """Set up what all machines share, and join the devices of those runs that are alive; how many things of
+        others were removed. May be called twice.
+
+        Raises:
+            HostUnfit: the host does not let us.
+        """
+        ...
+
+    async def prepare(self, machine: Machine, run_id: str) -> NetworkLink:
+        """A link for a run that is going to start. It carries nothing yet. Raises OperationFailed."""
+        ...
+
+    async def attach(self, machine: Machine, run_id: str, pid: int) -> None:
+        """From now on the machine's address is that of this run, whose process has started; an earlier run's is cut
+        off. Raises OperationFailed."""
+        ...
+
+    async def release(self, machine: Machine, run_id: str) -> None:
+        """The run has ended. Harmless twice, and for a run that never was."""
+        ...
+
+    async def close(self) -> None:
+        """Remove everything that `open` has made. Machines that run lose their network."""
         ...

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from openboxd.errors import BoxdError
 from openboxd.model import CheckpointStatus, MachineStatus, Operation
@@ -23,6 +23,7 @@ from openboxd.worker.runs import next_disk_of
 
 ENDED_DURING_SAVE = "the daemon ended during the save; the machine kept running"
 TAKEN_BACK = "the daemon ended during the restore; the machine is as it was"
+DOES_NOT_ANSWER = "its QEMU process is alive but does not answer; it is tried again, and ended by a start or restore"
 ENDED_MEANWHILE = "its QEMU process ended while the daemon was down"
 
 Workers = Mapping[str, MachineWorker]
@@ -42,33 +43,80 @@ async def recover(drivers: Drivers, workers: Workers) -> None:
             log.info("recovery: %s: %d", name, count)
 
 
+async def each(workers: Iterable[MachineWorker], action: Callable[[MachineWorker], Awaitable[int]]) -> int:
+    """Do something for every machine; a failure of one is logged and concerns nobody else."""
+    count = 0
+    for worker in workers:
+        try:
+            count += await action(worker)
+        except (BoxdError, OSError):
+            log.exception("recovery of machine %s failed", worker.id)
+    return count
+
+
 async def adopt_runs(drivers: Drivers, workers: Workers) -> int:
     """First, since everything later asks which runs live: take over known runs, end unknown ones."""
     known = {worker.machine.run_id: worker for worker in workers.values() if worker.machine.run_id}
     alive = set(await drivers.hypervisor.leftovers())
     for run_id in alive:
-        run = await drivers.hypervisor.adopt(run_id)
-        if run is None:
-            continue
         worker = known.get(run_id)
         if worker is None or worker.machine.status is MachineStatus.DESTROYING:
             log.info("recovery: ending run %s, which belongs to no machine", run_id)
-            await run.kill()
-            continue
-        agent = await drivers.connector.connect(run.agent_socket, worker.machine.name)
-        worker.attach(run, agent)
+            await drivers.hypervisor.end(run_id)
+        elif not await adopt_run(drivers, worker):
+            await worker.move(MachineStatus.FAILED, DOES_NOT_ANSWER, run_id=run_id)
     return len(alive)
+
+
+async def adopt_run(drivers: Drivers, worker: MachineWorker) -> bool:
+    """Take over the run a machine is recorded with. False if its process lives but does not answer.
+
+    Such a machine is `failed` with its run on record: nothing else is started beside that process. The daemon tries
+    again from time to time; a start, restore or removal ends the process first.
+    """
+    try:
+        run = await drivers.hypervisor.adopt(worker.machine.run_id)
+        if run is not None:
+            worker.attach(run, await drivers.connector.connect(run.agent_socket, worker.machine.name))
+    except BoxdError as error:
+        log.warning("machine %s: its run could not be taken over: %s", worker.id, error)
+        return False
+    return True
+
+
+async def adopt_late(drivers: Drivers, workers: Workers) -> int:
+    """Take over runs that did not answer before and do now; how many. Safe beside operations."""
+
+    async def adopt(worker: MachineWorker) -> int:
+        async with worker.alone():
+            waits = worker.exists and worker.run is None and worker.machine.run_id
+            return await _show_adopted(worker) if waits and await adopt_run(drivers, worker) else 0
+
+    return await each([worker for worker in workers.values() if worker.current is None], adopt)
+
+
+async def _show_adopted(worker: MachineWorker) -> int:
+    if worker.run is None:  # the process has ended meanwhile
+        await worker.drivers.store.update_machine(worker.id, run_id="")
+        return 0
+    if await worker.run.state() is RunState.PAUSED:
+        await worker.run.resume()
+    await worker.move(MachineStatus.STARTING)
+    await worker.move(MachineStatus.RUNNING)
+    return 1
 
 
 async def resume_paused(drivers: Drivers, workers: Workers) -> int:
     """Directly after adoption: a save whose daemon and saver both died must not leave a guest paused."""
-    count = 0
-    for worker in workers.values():
-        if worker.run is not None and await worker.run.state() is RunState.PAUSED:
-            await worker.run.resume()
-            await note(drivers.store, happened(worker.id, "resume", "it was found paused"))
-            count += 1
-    return count
+
+    async def resume(worker: MachineWorker) -> int:
+        if worker.run is None or await worker.run.state() is not RunState.PAUSED:
+            return 0
+        await worker.run.resume()
+        await note(drivers.store, happened(worker.id, "resume", "it was found paused"))
+        return 1
+
+    return await each(workers.values(), resume)
 
 
 async def fail_pending_checkpoints(drivers: Drivers, workers: Workers) -> int:
@@ -123,8 +171,8 @@ async def _settle_restore(drivers: Drivers, worker: MachineWorker, operation: Op
 
 async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
     """After the operations: what a machine says it is, is what its run says."""
-    count = 0
-    for worker in workers.values():
+
+    async def settle(worker: MachineWorker) -> int:
         machine = worker.machine
         if worker.run is not None and machine.status is MachineStatus.STARTING:
             await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id)
@@ -134,21 +182,25 @@ async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
             await worker.move(MachineStatus.FAILED, ENDED_MEANWHILE, run_id="")
             await note(drivers.store, happened(worker.id, RUN_ENDED, "", ENDED_MEANWHILE))
         else:
-            continue
-        count += 1
-    return count
+            return 0
+        return 1
+
+    return await each(workers.values(), settle)
 
 
 async def finish_removals(drivers: Drivers, workers: Workers) -> int:
     """Rows that say `removing` and `destroying` lose their bytes, then themselves."""
-    checkpoints = drivers.store.removing_checkpoints()
-    for checkpoint in checkpoints:
-        if checkpoint.machine_id in workers:
-            await drop_checkpoint(workers[checkpoint.machine_id], checkpoint)
-    leaving = [w for w in workers.values() if w.machine.status is MachineStatus.DESTROYING]
-    for worker in leaving:
-        await destroy(worker, Job(Destroy()))
-    return len(checkpoints) + len(leaving)
+
+    async def finish(worker: MachineWorker) -> int:
+        if worker.machine.status is MachineStatus.DESTROYING:
+            await destroy(worker, Job(Destroy()))
+            return 1
+        leaving = [c for c in drivers.store.removing_checkpoints() if c.machine_id == worker.id]
+        for checkpoint in leaving:
+            await drop_checkpoint(worker, checkpoint)
+        return len(leaving)
+
+    return await each(workers.values(), finish)
 
 
 async def empty_staging(drivers: Drivers, workers: Workers) -> int:

@@ -14,13 +14,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from openboxd.errors import BoxdError, Interrupted, MachineLost, OperationFailed, Unavailable, checkpoint_not_found
+from openboxd.errors import (
+    AgentSilent,
+    MachineLost,
+    OperationFailed,
+    Unavailable,
+    because,
+    checkpoint_not_found,
+    same_kind,
+)
 from openboxd.host.files import sync_directory
 from openboxd.model import Checkpoint, Machine, MachineStatus, Progress, Size
 from openboxd.worker import manifest
 from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.orders import Restore
-from openboxd.worker.runs import Starting, disk_of, end_present_run, new_run_id, next_disk_of, run_spec
+from openboxd.worker.runs import Starting, answered, disk_of, end_present_run, new_run_id, next_disk_of, run_spec
 from openboxd.worker.steps import Steps, to_the_end
 
 SWAP = "swap"
@@ -57,9 +65,10 @@ async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job:
     except BaseException as error:
         await to_the_end(steps.unwind())
         await to_the_end(drivers.store.end_operation(journal))
-        if isinstance(error, BoxdError) or not isinstance(error, Exception):
+        if not isinstance(error, Exception):
             raise
-        raise OperationFailed(f"machine '{before.name}' was not restored and is as it was: {error}") from error
+        sentence = f"machine '{before.name}' was not restored and is as it was: {because(error)}"
+        raise same_kind(error, sentence) from error
     await to_the_end(_go_over(worker, steps, starting, checkpoint, described, journal, begun))
 
 
@@ -134,7 +143,7 @@ async def _settle_swap(
     name = worker.machine.name
     if not starting.crossed:
         await steps.unwind()
-        raise OperationFailed(f"machine '{name}' was not restored and is as it was: {error}") from error
+        raise OperationFailed(f"machine '{name}' was not restored and is as it was: {because(error)}") from error
     log.warning("machine %s: the swap failed (%s) and is tried once more", worker.id, error)
     assert starting.run is not None
     try:
@@ -142,9 +151,9 @@ async def _settle_swap(
         await starting.run.resume()
     except Exception as again:
         await starting.end()
-        await worker.move(MachineStatus.FAILED, reason=f"a restore broke off: {again}", run_id="")
+        await worker.move(MachineStatus.FAILED, reason=f"a restore broke off: {because(again)}", run_id="")
         raise MachineLost(
-            f"machine '{name}' failed while it went over to checkpoint '{checkpoint.name}' ({again}); "
+            f"machine '{name}' failed while it went over to checkpoint '{checkpoint.name}' ({because(again)}); "
             "its checkpoints are intact, restore one again"
         ) from again
 
@@ -154,7 +163,8 @@ async def _swap(worker: MachineWorker, starting: Starting, checkpoint: Checkpoin
     assert starting.run is not None
     starting.crossed = True
     worker.restores += 1
-    await end_present_run(worker, f"the machine was restored to checkpoint '{checkpoint.name}'")
+    reason = f"machine '{worker.machine.name}' was restored to checkpoint '{checkpoint.name}'"
+    await end_present_run(worker, reason, spare=starting.run.run_id)
     await asyncio.to_thread(_rename_durably, next_disk_of(worker), disk_of(worker))
     await worker.drivers.store.update_machine(worker.id, run_id=starting.run.run_id, size=size, head=checkpoint.id)
 
@@ -171,12 +181,12 @@ async def _wait_for_answer(worker: MachineWorker, steps: Steps, checkpoint: Chec
     An agent that was dead in the capture is dead in the restored machine as well: that machine is shown running.
     """
     assert worker.agent is not None
-    limit, agent = worker.drivers.settings.restore_timeout, worker.agent
+    limit = worker.drivers.settings.restore_timeout
     runs = round(1000 * (time.monotonic() - begun))
     try:
-        await steps.run("answer", lambda: agent.wait_ready(limit))
-    except (Unavailable, Interrupted) as error:
-        raise OperationFailed(
+        await steps.run("answer", lambda: answered(worker, limit))
+    except Unavailable as error:
+        raise AgentSilent(
             f"machine '{worker.machine.name}' runs again from checkpoint '{checkpoint.name}', "
             f"but its agent has not answered within {limit:.0f} s"
         ) from error

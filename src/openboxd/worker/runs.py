@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from pathlib import Path
 
+from openboxd.errors import MachineLost
 from openboxd.model import Machine
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.ports import Agent, Plan, Run, RunSpec
@@ -64,11 +66,37 @@ class Starting:
             await self.run.kill()
 
 
-async def end_present_run(worker: MachineWorker, reason: str) -> None:
-    """Kill the machine's run, if it has one; streams into the guest end with `reason`."""
-    run, agent = worker.run, worker.agent
+async def end_present_run(worker: MachineWorker, reason: str, spare: str = "") -> None:
+    """Kill the machine's run, if it has one; streams into the guest end with `reason`.
+
+    `spare` is the id of a run that stays: the one that is about to become the machine's.
+    """
+    run, agent, known = worker.run, worker.agent, worker.machine.run_id
     worker.detach_run()
     if agent is not None:
         await agent.close(reason)
     if run is not None:
         await run.kill()
+    elif known and known != spare:  # alive, perhaps, but it could not be adopted
+        await worker.drivers.hypervisor.end(known)
+
+
+async def answered(worker: MachineWorker, limit: float) -> None:
+    """Until the agent has answered or the run has ended, whichever comes first.
+
+    Raises:
+        Unavailable: the agent has not answered within `limit` seconds; the run lives.
+        MachineLost: the run has ended.
+    """
+    run, agent = worker.run, worker.agent
+    assert run is not None and agent is not None
+    ready, ended = asyncio.ensure_future(agent.wait_ready(limit)), asyncio.ensure_future(run.ended())
+    try:
+        await asyncio.wait([ready, ended], return_when=asyncio.FIRST_COMPLETED)
+        if ready.done():
+            return ready.result()
+        end = ended.result()
+    finally:
+        ready.cancel()
+        ended.cancel()
+    raise MachineLost(f"machine '{worker.machine.name}' ended before it answered: {end.text}")

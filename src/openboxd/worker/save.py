@@ -13,7 +13,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from openboxd.errors import BoxdError, OperationFailed
+from openboxd.errors import MachineLost, because, same_kind
 from openboxd.model import Checkpoint, CheckpointStatus, Machine, Progress, SaveReport
 from openboxd.worker import manifest
 from openboxd.worker.machine import Job, MachineWorker
@@ -36,12 +36,12 @@ async def save(worker: MachineWorker, job: Job) -> None:
     try:
         ready = await _capture(worker, checkpoint, begun)
     except BaseException as error:
-        reason = error.message if isinstance(error, BoxdError) else f"{error}" or type(error).__name__
-        failed = {"status": CheckpointStatus.FAILED, "failure_reason": reason}
+        failed = {"status": CheckpointStatus.FAILED, "failure_reason": because(error)}
         await to_the_end(store.update_checkpoint(checkpoint.id, **failed))
-        if isinstance(error, BoxdError) or not isinstance(error, Exception):
+        if isinstance(error, MachineLost) or not isinstance(error, Exception):
             raise
-        raise _not_saved(worker.machine, checkpoint, error) from error
+        sentence = f"machine '{worker.machine.name}' keeps running; checkpoint '{checkpoint.name}' was not saved"
+        raise same_kind(error, f"{sentence}: {because(error)}") from error
     worker.report(Progress("save", "ready", 1.0, f"pause {ready.pause_us / 1000:.1f} ms"))
 
 
@@ -55,12 +55,6 @@ def _pending(machine: Machine, order: Save) -> Checkpoint:
         created_by=order.created_by,
         parent=machine.head,
         size=machine.size,
-    )
-
-
-def _not_saved(machine: Machine, checkpoint: Checkpoint, error: BaseException) -> OperationFailed:
-    return OperationFailed(
-        f"machine '{machine.name}' keeps running; checkpoint '{checkpoint.name}' was not saved: {error}"
     )
 
 
@@ -100,9 +94,7 @@ def _ready(checkpoint: Checkpoint, report: SaveReport, begun: float) -> Checkpoi
 async def _take(worker: MachineWorker, checkpoint: Checkpoint, staging: Path) -> SaveReport:
     run = worker.run
     if run is None:
-        raise OperationFailed(
-            f"machine '{worker.machine.name}' ended before checkpoint '{checkpoint.name}' was saved"
-        )
+        raise MachineLost(f"machine '{worker.machine.name}' ended before checkpoint '{checkpoint.name}' was saved")
     job = SaveJob(staging=staging, disk=disk_of(worker), parent=_parent(worker, checkpoint))
     return await run.save(job, worker.relabel("save"))
 

@@ -9,7 +9,7 @@ from openboxd.model import MachineStatus
 from openboxd.worker import boot, orders, remove, rename, resize, restore, save
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker, Operation
-from openboxd.worker.recovery import recover
+from openboxd.worker.recovery import adopt_late, recover
 from openboxd.worker.restart import start_again
 from openboxd.worker.timers import Timers
 
@@ -26,6 +26,10 @@ OPERATIONS: dict[type, Operation] = {
 }
 
 
+ADOPT_EVERY = 10.0
+"""Seconds between attempts to take over runs that do not answer."""
+
+
 class Team:
     """The workers of a daemon."""
 
@@ -34,6 +38,7 @@ class Team:
         self._workers: dict[str, MachineWorker] = {}
         self.timers = Timers(drivers.store, self.destroy)
         self._restarting: asyncio.Task[None] | None = None
+        self._adopting: asyncio.Task[None] | None = None
 
     def worker(self, machine_id: str) -> MachineWorker:
         """The worker of a machine that is not destroyed. Raises NotFound."""
@@ -54,14 +59,23 @@ class Team:
         workers = {machine.id: self.worker(machine.id) for machine in self.drivers.store.machines()}
         await recover(self.drivers, workers)
         self._restarting = asyncio.create_task(start_again(self.drivers, workers), name="restarts")
+        self._adopting = asyncio.create_task(self._adopt_late(), name="late adoptions")
         self.timers.start()
+
+    async def _adopt_late(self) -> None:
+        """Now and then try again to take over runs that did not answer when the daemon started."""
+        while True:
+            await asyncio.sleep(ADOPT_EVERY)
+            await adopt_late(self.drivers, dict(self._workers))
 
     async def close(self, limit: float) -> None:
         """Let go of all machines: wait for operations up to `limit` seconds, then detach. Machines run on."""
         await self.timers.close()
-        if self._restarting is not None:
-            self._restarting.cancel()
-            await asyncio.wait([self._restarting])
+        tasks = [task for task in (self._restarting, self._adopting) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         busy = [asyncio.ensure_future(worker.idle()) for worker in self._workers.values()]
         if busy:
             await asyncio.wait(busy, timeout=limit)

@@ -29,7 +29,6 @@ WAIT_LIMIT = 600.0
 @click.argument("name", required=False, default="")
 @click.option("--vcpu", type=click.IntRange(1, 64), help="Number of virtual CPUs.")
 @click.option("--memory", type=SizeType(), help="RAM, such as 1G.")
-@click.option("--disk", type=SizeType(), help="Size of the root disk, such as 20G.")
 @click.option("--image", default="", help="Image to start from (default: the daemon's default image).")
 @click.option("--label", "labels", type=LABEL, multiple=True, metavar="KEY=VALUE", help="A label; may be repeated.")
 @click.option("--no-wait", is_flag=True, help="Return as soon as the machine is accepted, while it boots.")
@@ -39,7 +38,6 @@ def new(
     name: str,
     vcpu: int | None,
     memory: int | None,
-    disk: int | None,
     image: str,
     labels: tuple[tuple[str, str], ...],
     no_wait: bool,
@@ -59,7 +57,6 @@ def new(
             image=image,
             vcpu=vcpu or 0,
             memory_bytes=memory or 0,
-            disk_bytes=disk or 0,
             labels=dict(labels),
         )
         if no_wait:
