@@ -7,6 +7,7 @@ import getpass
 import ipaddress
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -35,6 +36,9 @@ from openboxd.worker.drivers import Drivers
 from openboxd.worker.housekeeping import keep_house
 from openboxd.worker.ports import Pool, Report
 from openboxd.worker.steps import Fault, no_fault
+
+FILES = 65_536
+"""Open files of this process."""
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +78,15 @@ def serve(settings: Settings) -> None:
     level = logging.DEBUG if os.environ.get("BOXD_DEBUG") else logging.INFO
     logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     os.umask(0o077)
+    _allow_files()
     asyncio.run(_until_told(settings))
+
+
+def _allow_files() -> None:
+    """Take all the descriptors we may have, within reason: every connection costs three, and 1024 is soon used up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
 async def _until_told(settings: Settings) -> None:

@@ -11,7 +11,6 @@ import asyncio
 import errno
 import logging
 import socket
-import ssl
 import time
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from openboxd.api.front_peer import named_socket
 from openboxd.api.front_sniff import Speech, first_words
 from openboxd.api.front_splice import joined
 from openboxd.api.front_tls import HTTP2, hand_over, shake_hands
+from openboxd.api.tls import Tls
 from openboxd.errors import HostUnfit
 
 CONNECTIONS = 1000
@@ -69,7 +69,7 @@ class Front:
         listener: socket.socket,
         backend: Path,
         exchange: Exchange,
-        tls: ssl.SSLContext | None,
+        tls: Tls | None,
         limit: int = CONNECTIONS,
     ) -> None:
         listener.setblocking(False)
@@ -142,7 +142,7 @@ class Front:
         elif speech is Speech.HTTP1:
             await self._http(connection, host)
         elif speech is Speech.TLS and self._tls is not None:
-            transport, agreed = await shake_hands(connection, self._tls)
+            transport, agreed = await shake_hands(connection, self._tls.context)
             try:
                 await (self._splice(transport, address) if agreed == HTTP2 else self._http(transport, host))
             finally:

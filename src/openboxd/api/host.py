@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from openboxd import __version__
 from openboxd.api import convert
 from openboxd.api.door import Method
 from openboxd.api.ports import Service
@@ -76,7 +77,7 @@ async def doctor(service: Service, caller: Caller, request: host_pb.DoctorReques
         host_pb.Finding(subject=f.subject, verdict=f.verdict, detail=f.detail, remedy=f.remedy)
         for f in await service.doctor(caller)
     ]
-    return host_pb.DoctorResponse(findings=findings)
+    return host_pb.DoctorResponse(findings=findings, version=__version__, home=service.home)
 
 
 async def list_ssh_keys(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -18,6 +17,7 @@ from openboxd.api.door import MESSAGE_LIMIT, Method, handlers
 from openboxd.api.exchange import Exchange
 from openboxd.api.front import Front, listen
 from openboxd.api.ports import Service
+from openboxd.api.tls import Tls
 from openboxd.host.files import make_directory, remove
 from openboxd.wire import boxd_api_pb2, openboxd_host_pb2
 
@@ -50,7 +50,7 @@ SOCKET = "api.sock"
 
 @asynccontextmanager
 async def serve(
-    service: Service, address: str, run_dir: Path | None = None, tls: ssl.SSLContext | None = None
+    service: Service, address: str, run_dir: Path | None = None, tls: Tls | None = None
 ) -> AsyncIterator[str]:
     """Serve gRPC and the exchange of keys at host:port while the block runs; its value is the address listened on.
 
