@@ -212,6 +212,52 @@ class SaveReport:
 
 
 @dataclass(frozen=True)
+class Route:
+    """A host name that leads to a port of a machine: `<name>.<machine>.<zone>`, or `<machine>.<zone>` if unnamed."""
+
+    machine_id: str
+    name: str  # empty: the machine's default route
+    port: int  # of the guest; 0 = found by what the guest listens on (the default route only)
+
+
+@dataclass(frozen=True)
+class ExposedPort:
+    """A public port of the host that leads to a port of a machine; it keeps its number for as long as it exists."""
+
+    machine_id: str
+    port: int  # of the guest
+    public_port: int
+    protocol: str = "tcp"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way in to a machine, for whoever keeps the gates: by HTTPS under a host name, or by a public TCP port.
+
+    Attributes:
+        port: port of the guest; 0 = found by what the guest listens on.
+        host: the part of the host name before the zone; empty for a TCP port.
+        public_port: the TCP port; 0 for a host name.
+    """
+
+    port: int
+    host: str = ""
+    public_port: int = 0
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a swap cost those who came in meanwhile: how many waited, and how long the longest did."""
+
+    connections: int = 0
+    longest_ms: int = 0
+
+    def and_also(self, other: Held) -> Held:
+        """Both together."""
+        return Held(self.connections + other.connections, max(self.longest_ms, other.longest_ms))
+
+
+@dataclass(frozen=True)
 class Operation:
     """A journalled operation: what was begun, on which machine, and the last step that was entered."""
 

@@ -25,6 +25,7 @@ from http import HTTPStatus
 from openboxd.edge.answers import answer, http_answer
 from openboxd.edge.listener import Acceptor
 from openboxd.edge.streams import SocketStream, Stream, splice
+from openboxd.model import Held
 
 Dial = Callable[[], Awaitable[Stream]]
 """Connects to the guest's port. Raises OSError if the guest refuses or does not answer."""
@@ -66,18 +67,6 @@ class Limits:
     retry: float = 0.02
 
 
-@dataclass(frozen=True)
-class Held:
-    """What a hold cost: how many connections waited, and how long the longest did."""
-
-    connections: int = 0
-    longest_ms: int = 0
-
-    def and_also(self, other: Held) -> Held:
-        """Both together."""
-        return Held(self.connections + other.connections, max(self.longest_ms, other.longest_ms))
-
-
 class _TurnedAway(Exception):
     """A connection that cannot be let through."""
 
@@ -101,7 +90,7 @@ class Gate:
     ) -> None:
         self.dial = dial
         self._limits = limits or Limits()
-        self._name = name
+        self.name = name
         self._http = http
         self._state = GateState.OPEN
         self._reason = ""
@@ -137,9 +126,17 @@ class Gate:
 
     async def hold(self, drain: float = 0.15) -> None:
         """Let nobody through from now on; those who are get `drain` seconds to end and are then cut."""
+        self.begin_hold()
+        await self.drain(drain)
+
+    def begin_hold(self) -> None:
+        """Let nobody through from now on; those who are are not touched."""
         self._become(GateState.HELD)
-        if self._established and drain > 0:
-            await asyncio.wait(set(self._established), timeout=drain)
+
+    async def drain(self, seconds: float) -> None:
+        """Give the established connections this long to end, then cut them."""
+        if self._established and seconds > 0:
+            await asyncio.wait(set(self._established), timeout=seconds)
         await self.cut()
 
     async def cut(self) -> None:
@@ -189,7 +186,7 @@ class Gate:
     def _served(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a connection to %s ended by a fault of ours", self._name, exc_info=error)
+            log.error("a connection to %s ended by a fault of ours", self.name, exc_info=error)
 
     async def _serve(self, client: SocketStream) -> None:
         """From accept to the end of one connection."""
@@ -234,14 +231,14 @@ class Gate:
     async def _wait_turn(self, client: SocketStream, began: float) -> None:
         """Until the gate is open."""
         if self._state is GateState.HELD and len(self._waiting) >= self._limits.held:
-            raise _TurnedAway(HTTPStatus.SERVICE_UNAVAILABLE, f"too many requests wait for {self._name}", 1)
+            raise _TurnedAway(HTTPStatus.SERVICE_UNAVAILABLE, f"too many requests wait for {self.name}", 1)
         self._waiting[client] = began
         try:
             while self._state is GateState.HELD:
                 left = began + self._limits.wait - time.monotonic()
                 if left <= 0:
                     self._count(time.monotonic() - began)
-                    sentence = f"{self._name} has not answered for {self._limits.wait:.0f} s; try again"
+                    sentence = f"{self.name} has not answered for {self._limits.wait:.0f} s; try again"
                     raise _TurnedAway(HTTPStatus.SERVICE_UNAVAILABLE, sentence, 5)
                 if client.gone:
                     raise _TurnedAway(HTTPStatus.REQUEST_TIMEOUT, "the client has left")
@@ -276,7 +273,7 @@ class Gate:
             raise error
         if patient or self._state is not GateState.OPEN:
             return None
-        raise _TurnedAway(HTTPStatus.BAD_GATEWAY, f"nothing answers on {self._name}")
+        raise _TurnedAway(HTTPStatus.BAD_GATEWAY, f"nothing answers on {self.name}")
 
     async def _pass_through(self, client: Stream, guest: Stream) -> bool:
         """Splice, as a task of its own that `cut` can end. False if it was cut or broke."""

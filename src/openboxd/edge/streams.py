@@ -23,7 +23,7 @@ class Stream(Protocol):
     """One end of a connection. Both directions end apart, as TCP's do."""
 
     async def read(self, limit: int) -> bytes:
-        """Some bytes, at most `limit`; empty at the end. Raises OSError if the connection broke."""
+        """Some bytes, about `limit` at most; empty at the end. Raises OSError if the connection broke."""
         ...
 
     async def write(self, data: bytes) -> None:

@@ -1,0 +1,196 @@
+"""The gates of all machines. A machine's gates share its state: open, held or shut.
+
+What cannot be listened on (a port that somebody else has taken) is a problem that is told and tried again at the next
+occasion, never a failure: the machine itself is not concerned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from openboxd.edge.found_port import FoundPort
+from openboxd.edge.gate import Dial, Gate, GateState, Limits
+from openboxd.edge.listener import listen_tcp, listen_unix
+from openboxd.edge.streams import Stream
+from openboxd.edge.through_agent import Guest, dial_agent
+from openboxd.host.files import make_directory
+from openboxd.model import Held, Way
+
+DRAIN = 0.15
+"""Seconds that connections get to end, counted from the beginning of the hold."""
+
+LOOK_LIMIT = 2.0
+
+log = logging.getLogger(__name__)
+
+
+class MachineGates:
+    """The gates of one machine."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.state = GateState.HELD  # until its worker has said how it is
+        self.reason = ""
+        self.guest: Guest | None = None
+        self.held_since = time.monotonic()
+        self.found = FoundPort()
+        self.ways: Sequence[Way] = ()
+        self.gates: dict[Way, Gate] = {}
+        self.problems: dict[Way, str] = {}
+
+    def dial(self, way: Way) -> Dial:
+        """How the gate of this way reaches the guest that is there at the time."""
+
+        async def dial() -> Stream:
+            if self.guest is None:
+                raise ConnectionRefusedError(f"machine '{self.name}' has no agent")
+            return await (dial_agent(self.guest, way.port) if way.port else self.found.dial(self.guest))
+
+        return dial
+
+    def title(self, way: Way) -> str:
+        """What is behind a way, for people."""
+        return f"{f'port {way.port}' if way.port else 'the web server'} of machine '{self.name}'"
+
+
+class Gates:
+    """Implements worker.ports.Ways.
+
+    Args:
+        directory: where host names are sockets; private.
+        host: address that TCP ports are listened on.
+    """
+
+    def __init__(self, directory: Path, host: str, limits: Limits | None = None) -> None:
+        make_directory(directory)
+        self._directory, self._host, self._limits = directory, host, limits
+        self._machines: dict[str, MachineGates] = {}
+        self._owners: dict[str, Gate] = {}  # whose socket a host name is
+        self._arranging = asyncio.Lock()
+
+    # -- which ways there are
+
+    async def arrange(self, machine_id: str, name: str, ways: Sequence[Way]) -> None:
+        """See worker.ports.Ways."""
+        async with self._arranging:
+            machine = self._machines.setdefault(machine_id, MachineGates(name))
+            machine.name, machine.ways = name, tuple(ways)
+            for way in machine.gates.keys() - set(ways):
+                await self._remove(machine, way)
+            machine.problems = {way: text for way, text in machine.problems.items() if way in ways}
+            for way, gate in machine.gates.items():
+                gate.name = machine.title(way)
+            await self._open_missing(machine)
+
+    async def drop(self, machine_id: str) -> None:
+        """See worker.ports.Ways."""
+        async with self._arranging:
+            machine = self._machines.pop(machine_id, None)
+            for way in list(machine.gates) if machine else ():
+                assert machine is not None
+                await self._remove(machine, way)
+
+    async def close(self) -> None:
+        """End all gates. The sockets' names stay for the next daemon to take over."""
+        gates = [gate for machine in self._machines.values() for gate in machine.gates.values()]
+        self._machines.clear()
+        await asyncio.gather(*(gate.close() for gate in gates))
+
+    def problems(self) -> Sequence[str]:
+        """What cannot be listened on, and why."""
+        return [text for machine in self._machines.values() for text in machine.problems.values()]
+
+    async def _open_missing(self, machine: MachineGates) -> None:
+        for way in machine.ways:
+            if way in machine.gates:
+                continue
+            try:
+                await self._add(machine, way)
+            except OSError as error:
+                what = f"port {way.public_port} of the host" if way.public_port else f"the socket of '{way.host}'"
+                text = f"{machine.title(way)} cannot be reached: {what} cannot be listened on: {error.strerror}"
+                if machine.problems.get(way) != text:
+                    log.warning("%s", text)
+                machine.problems[way] = text
+            else:
+                machine.problems.pop(way, None)
+
+    async def _add(self, machine: MachineGates, way: Way) -> None:
+        """Raises OSError if it cannot be listened on."""
+        path = self._directory / way.host
+        listener = listen_unix(path) if way.host else listen_tcp(self._host, way.public_port)
+        gate = Gate(listener, machine.dial(way), machine.title(way), http=bool(way.host), limits=self._limits)
+        machine.gates[way] = gate
+        if way.host:
+            self._owners[way.host] = gate
+        if machine.state is GateState.HELD:
+            gate.begin_hold()
+        elif machine.state is GateState.SHUT:
+            await gate.shut(machine.reason)
+
+    async def _remove(self, machine: MachineGates, way: Way) -> None:
+        gate = machine.gates.pop(way)
+        if self._owners.get(way.host) is gate:  # else the name has gone over to another machine
+            del self._owners[way.host]
+            (self._directory / way.host).unlink(missing_ok=True)
+        await gate.close()
+
+    # -- how a machine is
+
+    def hold(self, machine_id: str) -> None:
+        """See worker.ports.Ways."""
+        machine = self._machines.get(machine_id)
+        if machine is None or machine.state is GateState.HELD:
+            return
+        machine.state, machine.held_since = GateState.HELD, time.monotonic()
+        for gate in machine.gates.values():
+            gate.begin_hold()
+
+    async def drain(self, machine_id: str) -> None:
+        """See worker.ports.Ways."""
+        machine = self._machines.get(machine_id)
+        if machine is not None:
+            left = max(0.0, machine.held_since + DRAIN - time.monotonic())
+            await asyncio.gather(*(gate.drain(left) for gate in machine.gates.values()))
+
+    async def open(self, machine_id: str, guest: Guest) -> Held:
+        """See worker.ports.Ways."""
+        machine = self._machines.get(machine_id)
+        if machine is None:
+            return Held()
+        if machine.guest is not guest:
+            machine.guest = guest
+            machine.found.begin_anew()
+        machine.state = GateState.OPEN
+        held = Held()
+        for gate in machine.gates.values():
+            held = held.and_also(gate.release())
+        async with self._arranging:
+            if self._machines.get(machine_id) is machine:
+                await self._open_missing(machine)
+        return held
+
+    async def shut(self, machine_id: str, reason: str) -> None:
+        """See worker.ports.Ways."""
+        machine = self._machines.get(machine_id)
+        if machine is None:
+            return
+        machine.state, machine.reason, machine.guest = GateState.SHUT, reason, None
+        await asyncio.gather(*(gate.shut(reason) for gate in machine.gates.values()))
+
+    async def found_port(self, machine_id: str) -> int:
+        """See worker.ports.Ways."""
+        machine = self._machines.get(machine_id)
+        if machine is None:
+            return FoundPort().port
+        if machine.state is GateState.OPEN and machine.guest is not None and machine.guest.ready:
+            try:
+                async with asyncio.timeout(LOOK_LIMIT):
+                    return await machine.found.look(machine.guest)
+            except OSError as error:
+                log.debug("machine %s does not say what it listens on: %s", machine_id, error)
+        return machine.found.port
