@@ -80,11 +80,38 @@ def kvm(tmp_path: Path) -> Path:
     return device
 
 
-async def test_a_demand_is_carried_out(tmp_path: Path, kvm: Path) -> None:
-    assert (await Accelerators(tmp_path, "tcg", kvm).find(facts("x"), None)).name == "tcg"
-    assert (await Accelerators(tmp_path, "kvm", kvm).find(facts("x"), None)).name == "kvm"
+async def test_software_on_demand_needs_no_trial(tmp_path: Path, kvm: Path) -> None:
+    assert (await Accelerators(tmp_path, "tcg", kvm).find(facts("x"), Path("k"))).name == "tcg"
+
+
+async def test_kvm_on_demand_is_tried_and_refused_with_the_fault(tmp_path: Path, kvm: Path) -> None:
+    def demand(device: Path = kvm) -> Accelerators:
+        return Accelerators(tmp_path, "kvm", device)
+
+    answer = await demand().find(facts("x"), None)
+    assert (answer.name, "as soon as an image exists" in answer.reason) == ("kvm", True)
+    good = facts(program(tmp_path / "good", GOOD))
+    assert (await demand().find(good, Path("k"))).name == "kvm"
+    (tmp_path / "accel.json").unlink()
+    aborting = facts(program(tmp_path / "aborting", "echo 'qemu: failed to set MSR 0x4b' >&2; exit 134"))
+    sentence = r"demands KVM, but .*status 134.*failed to set MSR 0x4b.*BOXD_ACCEL=auto"
+    for kernel in (Path("k"), None):
+        with pytest.raises(HostUnfit, match=sentence):
+            tried = demand()
+            await tried.find(aborting, Path("k"))
+        with pytest.raises(HostUnfit, match=sentence):
+            await tried.find(aborting, kernel)  # known by now, also without a kernel
     with pytest.raises(HostUnfit, match="does not exist"):
-        await Accelerators(tmp_path, "kvm", tmp_path / "none").find(facts("x"), None)
+        await demand(tmp_path / "none").find(facts("x"), None)
+
+
+async def test_a_demand_tries_again_what_failed_for_an_earlier_daemon(tmp_path: Path, kvm: Path) -> None:
+    silent = facts(program(tmp_path / "silent", "exit 0"))
+    assert (await Accelerators(tmp_path, "auto", kvm).find(silent, Path("k"))).name == "tcg"
+    good = facts(program(tmp_path / "good", GOOD))
+    assert (await Accelerators(tmp_path, "auto", kvm).find(good, Path("k"))).name == "tcg"
+    assert (await Accelerators(tmp_path, "kvm", kvm).find(good, Path("k"))).name == "kvm"
+    assert (await Accelerators(tmp_path, "auto", kvm).find(silent, Path("k"))).name == "kvm"
 
 
 async def test_without_a_kernel_nothing_is_remembered(tmp_path: Path, kvm: Path) -> None:
@@ -135,7 +162,7 @@ async def test_the_answer_is_remembered_for_this_boot_and_this_qemu(
     assert (await find("10.0.3"), trials()) == ("kvm", 3)
     (tmp_path / "accel.json").write_text("rubbish")
     assert (await find("10.0.3"), trials()) == ("kvm", 4)
-    assert json.loads((tmp_path / "accel.json").read_text())["name"] == "kvm"
+    assert json.loads((tmp_path / "accel.json").read_text())["fault"] is None
     kvm.unlink()
     assert await find("10.0.3") == "tcg"
 
