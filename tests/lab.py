@@ -100,6 +100,7 @@ class Daemon:
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     extra: dict[str, str] = field(default_factory=dict)
+    program: list[str] | None = None  # started instead of `boxd daemon run`, with home and address
 
     @property
     def env(self) -> dict[str, str]:
@@ -134,7 +135,7 @@ class Daemon:
         (self.home / "daemon.log").touch(0o600)
         with (self.home / "daemon.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [BOXD, "daemon", "run", "--home", self.home, "--listen", f"127.0.0.1:{self.port}"],
+                self._command(),
                 env=self.env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -145,6 +146,12 @@ class Daemon:
             assert self.process.poll() is None, f"the daemon ended: {self.log[-2000:]}"
             assert time.monotonic() < deadline, f"the daemon does not serve: {self.log[-2000:]}"
             time.sleep(0.02)
+
+    def _command(self) -> list[str | Path]:
+        listen = f"127.0.0.1:{self.port}"
+        if self.program is not None:
+            return [*self.program, self.home, listen]
+        return [BOXD, "daemon", "run", "--home", self.home, "--listen", listen]
 
     def end(self, number: int = signal.SIGTERM) -> None:
         """End it, by SIGTERM (machines run on) or as told. Harmless twice."""

@@ -58,6 +58,7 @@ class FakeProcess:
         self.channels = 0  # agent channels that were ever connected
         self.epochs = 0  # times the agent got in step with a channel: clock set, reseeded
         self.saving = False
+        self.stall: Callable[[bool], None] = lambda stalled: None  # of the daemon that watches
         self._guest: FakeGuest | None = None
         self._changes: set[asyncio.Future[None]] = set()
 
@@ -66,6 +67,11 @@ class FakeProcess:
         """The guest; there is none before a boot or load has succeeded."""
         assert self._guest is not None, "no guest was loaded"
         return self._guest
+
+    def stand_still(self, stalled: bool) -> None:
+        """A write of the guest finds no room (True), or room again (False)."""
+        self.set_state(RunState.PAUSED if stalled else RunState.RUNNING)
+        self.stall(stalled)
 
     def take_guest(self, guest: FakeGuest, state: RunState) -> None:
         """The guest is in memory from here on."""

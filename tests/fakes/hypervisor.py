@@ -173,6 +173,9 @@ class FakeRun:
             await self._ask("state")
         return self.process.state
 
+    def watch_stalls(self, told: Callable[[bool], None]) -> None:
+        self.process.stall = told
+
     async def resume(self) -> None:
         await self._ask("resume")
         self._must_live()

@@ -10,6 +10,7 @@ from openboxd.errors import MachineLost, OperationFailed, OutcomeUnknown
 from openboxd.host import pidfd
 from openboxd.host.process import Process
 from openboxd.model import SaveReport
+from openboxd.qemu import stalls
 from openboxd.qemu.plan import ram_bytes
 from openboxd.qemu.qmp import Gone, Monitor, QmpError, Refused
 from openboxd.qemu.rundir import RunDir
@@ -48,6 +49,7 @@ class QemuRun:
         self._saver_command = saver_command
         self._killed = False
         self._ending: asyncio.Task[RunEnd] | None = None
+        self._stalls: asyncio.Task[None] | None = None
 
     async def state(self) -> RunState:
         """What the vCPUs do now."""
@@ -75,6 +77,8 @@ class QemuRun:
 
     async def kill(self) -> None:
         """End the process now."""
+        if self._stalls is not None:
+            self._stalls.cancel()
         self._killed = True
         self._process.kill()
         await self._process.wait()
@@ -88,6 +92,12 @@ class QemuRun:
             self._ending = asyncio.create_task(self._watch_end())
         return await asyncio.shield(self._ending)
 
+    def watch_stalls(self, told: stalls.Told) -> None:
+        """See stalls."""
+        if self._stalls is not None:
+            self._stalls.cancel()
+        self._stalls = asyncio.create_task(stalls.watch(self._monitor, told), name=f"stalls of {self.run_id}")
+
     async def save(self, job: SaveJob, report: Report) -> SaveReport:
         """Write a capture of the running machine."""
         if not self._process.alive:
@@ -97,6 +107,8 @@ class QemuRun:
 
     async def detach(self) -> None:
         """Close the daemon's connections."""
+        if self._stalls is not None:
+            self._stalls.cancel()
         if self._ending is not None:
             self._ending.cancel()
         await self._monitor.close()

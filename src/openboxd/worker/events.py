@@ -15,6 +15,10 @@ RUN_ENDED = "run ended"
 STALLED = "stalled"
 """The operation of a guest that stands still because there is no room for what it writes."""
 
+STANDS_STILL = (
+    "the guest stands still because the pool is full; remove a checkpoint or add space, and it goes on by itself"
+)
+
 log = logging.getLogger(__name__)
 
 

@@ -28,7 +28,7 @@ from openboxd.host.extents import allocated_bytes
 from openboxd.host.memory import host_memory
 from openboxd.model import Event, Machine, MachineStatus, Outcome, Progress
 from openboxd.worker.drivers import Drivers
-from openboxd.worker.events import RUN_ENDED, happened, note, now_ms
+from openboxd.worker.events import RUN_ENDED, STALLED, STANDS_STILL, happened, note, now_ms
 from openboxd.worker.orders import Already, Order, Refuse, Restore, Save, Situation, admit, words
 from openboxd.worker.ports import Agent, Run, RunEnd
 from openboxd.worker.states import may_move
@@ -121,6 +121,8 @@ class MachineWorker:
         self._job: Job | None = None
         self._end: RunEnd | None = None
         self._watch: asyncio.Task[None] | None = None
+        self.stalled = False  # the guest stands still: there is no room for what it writes
+        self._showing: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         self._watchers: set[asyncio.Queue[Progress]] = set()
@@ -265,12 +267,29 @@ class MachineWorker:
         self.detach_run()
         self.run, self.agent, self._end = run, agent, None
         self._watch = asyncio.create_task(self._watch_run(run), name=f"{self.id}: run {run.run_id}")
+        run.watch_stalls(lambda stalled: self._stall(run, stalled))
+
+    def _stall(self, run: Run, stalled: bool) -> None:
+        """The guest stands still for want of room, or goes on."""
+        if self.run is run and self.stalled != stalled:
+            self.stalled = stalled
+            self._showing = asyncio.create_task(self._show_stall(stalled), name=f"{self.id}: stall")
+
+    async def _show_stall(self, stalled: bool) -> None:
+        """It counts as running: it does by itself as soon as it can. What holds it up is the status' reason."""
+        log.warning("machine %s: %s", self.id, STANDS_STILL if stalled else "it goes on")
+        try:
+            if self.machine.status is MachineStatus.RUNNING:
+                await self.move(MachineStatus.RUNNING, reason=STANDS_STILL if stalled else "")
+        except BoxdError as error:  # the store may be on the filesystem that is full
+            log.warning("machine %s: its status has no reason: %s", self.id, error)
+        await note(self.drivers.store, happened(self.id, STALLED if stalled else "go on", "", STANDS_STILL * stalled))
 
     def detach_run(self) -> None:
         """Stop watching the present run; the run itself is not touched."""
         if self._watch is not None:
             self._watch.cancel()
-        self.run, self.agent, self._watch, self._end = None, None, None, None
+        self.run, self.agent, self._watch, self._end, self.stalled = None, None, None, None, False
 
     async def _watch_run(self, run: Run) -> None:
         end = await run.ended()

@@ -143,6 +143,11 @@ class Run(Protocol):
         """Wait until the process has ended (whoever ended it). May be awaited by several tasks."""
         ...
 
+    def watch_stalls(self, told: Callable[[bool], None]) -> None:
+        """Call `told` with True when the vCPUs stand still because the guest's write found no room, and with False
+        when they go on. They go on by themselves when there is room; the guest sees no error."""
+        ...
+
     async def save(self, job: SaveJob, report: Report) -> SaveReport:
         """Write a capture of the running machine into `job.staging` while it runs.
 

@@ -13,9 +13,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from openboxd.errors import MachineLost, because, same_kind
+from openboxd.errors import MachineLost, WrongState, because, same_kind
 from openboxd.model import Checkpoint, CheckpointStatus, Machine, Progress, SaveReport
 from openboxd.worker import manifest
+from openboxd.worker.events import STANDS_STILL
 from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.orders import Save
 from openboxd.worker.ports import SaveJob
@@ -95,6 +96,8 @@ async def _take(worker: MachineWorker, checkpoint: Checkpoint, staging: Path) ->
     run = worker.run
     if run is None:
         raise MachineLost(f"machine '{worker.machine.name}' ended before checkpoint '{checkpoint.name}' was saved")
+    if worker.stalled:
+        raise WrongState(f"machine '{worker.machine.name}' was not saved: {STANDS_STILL}")
     job = SaveJob(staging=staging, disk=disk_of(worker), parent=_parent(worker, checkpoint))
     return await run.save(job, worker.relabel("save"))
 
