@@ -296,7 +296,6 @@ async def test_images_doctor_version(boxd):
     assert (await boxd("image", "build", "small", "--json")).json["name"] == "small"
     assert [row["name"] for row in (await boxd("image", "ls", "--json")).json] == ["debian", "small"]
     assert (await boxd("image", "rm", "small", "--json")).json == {"image": "small", "removed": True}
-    assert [row["verdict"] for row in (await boxd("doctor", "--json")).json] == ["ok", "warning"]
     assert (await boxd("version")).text.startswith("boxd ")
 
 

@@ -65,6 +65,7 @@ class FakeService:
     """See api.ports.Service. Build it inside a running loop; `close` ends what it started."""
 
     zone = "boxd.test"
+    data_dir = "/var/lib/boxd"
 
     def __init__(self, root: Path) -> None:
         self.root = root

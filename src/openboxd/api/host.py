@@ -77,7 +77,7 @@ async def doctor(service: Service, caller: Caller, request: host_pb.DoctorReques
         host_pb.Finding(subject=f.subject, verdict=f.verdict, detail=f.detail, remedy=f.remedy)
         for f in await service.doctor(caller)
     ]
-    return host_pb.DoctorResponse(findings=findings, version=__version__, home=service.home)
+    return host_pb.DoctorResponse(findings=findings, version=__version__, home=service.data_dir)
 
 
 async def list_ssh_keys(

@@ -60,7 +60,7 @@ class Service(Protocol):
     """The use-cases."""
 
     zone: str
-    home: str  # the data directory, for people to read
+    data_dir: str  # for people to read
 
     def authenticate(self, credential: str) -> Caller:
         """Raises Unauthenticated unless `credential` is a valid API key or token. Looked up on every call."""

@@ -199,9 +199,8 @@ class Client:
         request = host_pb.RemoveImageRequest(name=name)
         await self._connection.unary(f"{HOST}RemoveImage", request, host_pb.RemoveImageResponse)
 
-    async def doctor(self) -> list[host_pb.Finding]:
-        request = host_pb.DoctorRequest()
-        return list((await self._connection.unary(f"{HOST}Doctor", request, host_pb.DoctorResponse)).findings)
+    async def doctor(self) -> host_pb.DoctorResponse:
+        return await self._connection.unary(f"{HOST}Doctor", host_pb.DoctorRequest(), host_pb.DoctorResponse)
 
     # -- account
 

@@ -73,8 +73,7 @@ def resolve(url: str = "", token: str = "", environ: Mapping[str, str] | None = 
     path = config_path(environ)
     config = read_config(path)
     at_home = parse_url(config.base_url or DEFAULT_URL)
-    chosen = url or environ.get("BOXD_BASE_URL") or environ.get("BOXD_API_URL")
-    address = parse_url(chosen) if chosen else at_home
+    address = _chosen(url, environ) or at_home
     token = token or environ.get("BOXD_TOKEN") or environ.get("BOXD_API_KEY") or ""
     if not token and (address == at_home or (address.loopback and at_home.loopback)):
         token = config.api_key
@@ -84,6 +83,17 @@ def resolve(url: str = "", token: str = "", environ: Mapping[str, str] | None = 
             f"or start the daemon once with 'boxd daemon run', which writes {path}"
         )
     return Endpoint(address, token.strip())
+
+
+def find_address(url: str = "", environ: Mapping[str, str] | None = None) -> Address:
+    """The address alone. Raises InvalidArgument as `resolve` does."""
+    environ = os.environ if environ is None else environ
+    return _chosen(url, environ) or parse_url(read_config(config_path(environ)).base_url or DEFAULT_URL)
+
+
+def _chosen(url: str, environ: Mapping[str, str]) -> Address | None:
+    chosen = url or environ.get("BOXD_BASE_URL") or environ.get("BOXD_API_URL")
+    return parse_url(chosen) if chosen else None
 
 
 def _is_loopback(host: str) -> bool:

@@ -96,6 +96,7 @@ class Control:
 
     def __init__(self, drivers: Drivers, store: ControlStore, builder: ImageBuilder, examine: Examine) -> None:
         self.zone = drivers.settings.zone
+        self.data_dir = str(drivers.settings.home)
         self.team = Team(drivers)
         self._drivers, self._store, self._examine = drivers, store, examine
         self._images = Images(store, drivers.pool, builder, drivers.fault)

@@ -176,10 +176,14 @@ class Finding(_message.Message):
     def __init__(self, subject: _Optional[str] = ..., verdict: _Optional[str] = ..., detail: _Optional[str] = ..., remedy: _Optional[str] = ...) -> None: ...
 
 class DoctorResponse(_message.Message):
-    __slots__ = ("findings",)
+    __slots__ = ("findings", "version", "home")
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    HOME_FIELD_NUMBER: _ClassVar[int]
     findings: _containers.RepeatedCompositeFieldContainer[Finding]
-    def __init__(self, findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ...) -> None: ...
+    version: str
+    home: str
+    def __init__(self, findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., version: _Optional[str] = ..., home: _Optional[str] = ...) -> None: ...
 
 class SshKeyInfo(_message.Message):
     __slots__ = ("fingerprint", "public_key", "device_id", "label")
