@@ -19,6 +19,9 @@ GIB = 1024 * MIB
 MAX_CHECKPOINTS = 10
 """Checkpoints a machine may own (S31). Pending and ready ones count, failed ones do not."""
 
+LIST_LIMIT = 10_000
+"""Entries of one directory listing; more are reported as truncated."""
+
 
 class MachineStatus(StrEnum):
     """What a machine is doing, as GetVm reports it. Each comment says what is true in the state."""
@@ -136,6 +139,7 @@ class Machine:
     delete_after_cron: str = ""  # the cron line in UTC
     idle_ignore_outbound: bool = False
     bot_protection: str = "off"  # "on", "sleep_only" or "off"
+    ssh_port: int = 0  # TCP port of the host that leads to the guest's sshd, kept for life; 0 = none
 
 
 @dataclass(frozen=True)
@@ -197,11 +201,11 @@ class SaveReport:
     """What a save measured.
 
     Attributes:
-        pause_us: time between the vCPUs' stop and their resume, microseconds.
+        pause_us: time the vCPUs stood still, microseconds.
         seen_bytes: guest memory that came through the stream.
         written_bytes: guest memory written because the parent did not have it.
         duration_ms: the whole save.
-        forced: the guest dirtied memory too fast and was stopped to finish.
+        forced: the guest dirtied memory too fast and was paused to finish.
     """
 
     pause_us: int
@@ -218,6 +222,15 @@ class Route:
     machine_id: str
     name: str  # empty: the machine's default route
     port: int  # of the guest; 0 = found by what the guest listens on (the default route only)
+
+
+@dataclass(frozen=True)
+class RouteView:
+    """A route as users see it: `port` is the one that it leads to now."""
+
+    route: Route
+    machine: Machine
+    port: int
 
 
 @dataclass(frozen=True)

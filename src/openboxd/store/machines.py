@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
 
 from openboxd.errors import AlreadyExists, NotFound, machine_not_found
 from openboxd.model import Machine, MachineStatus
+from openboxd.store import routes
 from openboxd.store.rows import changed_columns, decode, from_row, to_row
 from openboxd.store.schema import images
 from openboxd.store.schema import machines as table
@@ -65,6 +66,8 @@ def change(connection: Connection, machine_id: str, values: Mapping[str, Any]) -
     if row:
         _refuse_conflicts(connection, _machine_with(before, values))
         connection.execute(update(table).where(table.c.id == machine_id).values(row))
+    if values.get("status") is MachineStatus.DESTROYED:
+        routes.forget_machine(connection, machine_id)
     after = by_id(connection, machine_id)
     assert after is not None
     return after
@@ -82,7 +85,10 @@ def _refuse_conflicts(connection: Connection, machine: Machine) -> None:
         (table.c.name, machine.name, "machine"),
         (table.c.address, machine.address, "address"),
         (table.c.mac, machine.mac, "MAC address"),
+        (table.c.ssh_port, machine.ssh_port, "SSH port"),
     ):
+        if not value:
+            continue
         other = _one(connection, column == value, _alive, table.c.id != machine.id)
         if other is None:
             continue

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0004"
+REVISION = "0005"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -132,9 +132,30 @@ machines = Table(
     _text("delete_after_cron"),
     Column("idle_ignore_outbound", Boolean, nullable=False, server_default=false()),
     Column("bot_protection", Text, nullable=False, server_default="off"),
+    _number("ssh_port"),
     _unique("ix_machines_name", "name", where=ALIVE),
     _unique("ix_machines_address", "address", where=ALIVE),
     _unique("ix_machines_mac", "mac", where=ALIVE),
+    _unique("ix_machines_ssh_port", "ssh_port", where=f"{ALIVE} AND ssh_port <> 0"),
+)
+
+# The default route of a machine (an empty name) has a row only while its port is pinned.
+routes = Table(
+    "routes",
+    metadata,
+    Column("machine_id", Text, ForeignKey("machines.id"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    _required("port", BigInteger),
+)
+
+exposed_ports = Table(
+    "exposed_ports",
+    metadata,
+    Column("machine_id", Text, ForeignKey("machines.id"), primary_key=True),
+    Column("port", BigInteger, primary_key=True, autoincrement=False),
+    _required("public_port", BigInteger),
+    Column("protocol", Text, nullable=False, server_default="tcp"),
+    Index("ix_exposed_ports_public", "public_port", unique=True),
 )
 
 checkpoints = Table(

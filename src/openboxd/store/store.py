@@ -14,8 +14,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection
 
-from openboxd.model import ApiKey, Checkpoint, Event, Image, Machine, Operation, SshKey, User
-from openboxd.store import accounts, checkpoints, engine, events, facts, images, journal, machines
+from openboxd.model import ApiKey, Checkpoint, Event, ExposedPort, Image, Machine, Operation, Route, SshKey, User
+from openboxd.store import accounts, checkpoints, engine, events, facts, images, journal, machines, routes
 from openboxd.store.engine import translated
 from openboxd.store.rows import encode
 from openboxd.store.upgrade import bring_up
@@ -149,6 +149,36 @@ class SqlStore:
     def events(self, machine_id: str, limit: int) -> Sequence[Event]:
         """The last `limit` events of a machine, oldest first."""
         return self._read(events.newest, machine_id, limit)
+
+    # -- ways in
+
+    def routes(self, machine_id: str) -> Sequence[Route]:
+        """By name; the default one only while its port is pinned."""
+        return self._read(routes.of_machine, machine_id)
+
+    async def put_route(self, route: Route) -> None:
+        """Add a route, or give it another port."""
+        await self._writer.write(routes.put, route)
+
+    async def delete_route(self, machine_id: str, name: str) -> None:
+        """Harmless twice."""
+        await self._writer.write(routes.remove, machine_id, name)
+
+    def exposed_ports(self, machine_id: str) -> Sequence[ExposedPort]:
+        """By port."""
+        return self._read(routes.exposed_of, machine_id)
+
+    async def add_exposed_port(self, exposed: ExposedPort) -> None:
+        """Raises AlreadyExists if the port has a public one, or the public one is taken."""
+        await self._writer.write(routes.expose, exposed)
+
+    async def delete_exposed_port(self, machine_id: str, port: int) -> None:
+        """Harmless twice."""
+        await self._writer.write(routes.unexpose, machine_id, port)
+
+    def public_ports_in_use(self) -> frozenset[int]:
+        """Ports of the host that machines have, exposed ones and those for SSH."""
+        return self._read(routes.public_ports)
 
     # -- images
 

@@ -19,16 +19,20 @@ from openboxd.model import (
     Event,
     ExecOutput,
     ExecRequest,
+    ExposedPort,
     Finding,
+    Held,
     Image,
     Listing,
     Machine,
     Operation,
     Progress,
+    Route,
     SaveReport,
     Size,
     Space,
     Usage,
+    Way,
 )
 
 Report = Callable[[Progress], None]
@@ -101,7 +105,7 @@ class SaveJob:
     Attributes:
         staging: existing empty directory in the pool; gets memory.img, devices.state, disk.raw and digests.json
             (`host.digests`), all synced.
-        disk: the run's root disk, cloned while the vCPUs are stopped.
+        disk: the run's root disk, cloned while the vCPUs are paused.
         parent: directory of a capture of the same RAM size whose memory.img is shared where equal, or None.
     """
 
@@ -128,7 +132,7 @@ class Run(Protocol):
         ...
 
     async def pause(self) -> None:
-        """Stop the vCPUs; harmless if they are."""
+        """Pause the vCPUs; harmless if they are."""
         ...
 
     async def powerdown(self) -> None:
@@ -383,6 +387,50 @@ class AgentConnector(Protocol):
         ...
 
 
+# ----------------------------------------------------------------------------------------------------------- ways
+
+
+class Ways(Protocol):
+    """The ways in to machines from outside: gates that hold new connections while a machine is swapped.
+
+    Nothing here raises: what cannot be listened on is told in `boxd doctor` and tried again. All of a machine's ways
+    are open, held or shut together; those of a machine that was just arranged are held. A machine that was never
+    arranged has none, and the rest is harmless.
+    """
+
+    async def arrange(self, machine_id: str, name: str, ways: Sequence[Way]) -> None:
+        """These are the machine's ways in from now on; connections of those that stay are not touched."""
+        ...
+
+    async def drop(self, machine_id: str) -> None:
+        """The machine has no way in any more. Harmless twice."""
+        ...
+
+    def hold(self, machine_id: str) -> None:
+        """New connections wait from now on; those that are established are not touched. Harmless twice."""
+        ...
+
+    async def drain(self, machine_id: str) -> None:
+        """Give established connections what is left of a moment since the hold, then cut them."""
+        ...
+
+    async def open(self, machine_id: str, guest: Agent) -> Held:
+        """Let everybody through, by way of this agent; what the hold cost. Harmless twice."""
+        ...
+
+    async def shut(self, machine_id: str, reason: str) -> None:
+        """Turn everybody away, with a sentence where the protocol allows; established connections are cut."""
+        ...
+
+    async def found_port(self, machine_id: str) -> int:
+        """Where the machine's default route leads while nobody has pinned its port."""
+        ...
+
+    def is_free(self, public_port: int) -> bool:
+        """Nobody on the host listens on this port where machines' ports are listened on."""
+        ...
+
+
 # ---------------------------------------------------------------------------------------------------------- store
 
 
@@ -460,6 +508,14 @@ class Store(Protocol):
 
     def open_operations(self) -> Sequence[Operation]:
         """Operations that were begun and not ended, oldest first."""
+        ...
+
+    def routes(self, machine_id: str) -> Sequence[Route]:
+        """A machine's routes, by name; the default one (an empty name) only while its port is pinned."""
+        ...
+
+    def exposed_ports(self, machine_id: str) -> Sequence[ExposedPort]:
+        """A machine's exposed ports, by port."""
         ...
 
     def fact(self, name: str) -> str:
