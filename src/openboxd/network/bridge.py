@@ -1,0 +1,160 @@
+"""The network for root: a bridge with the gateway's address, a tap for each run, NAT out.
+
+    guest ── tap of its run ──┐ (apart: ports of the bridge do not see each other)
+                              bridge 10.213.0.1/16 ── rules ── NAT ── the host's way out
+
+A tap lives as long as the process that holds it, so a dead run leaves none. At a restore the new run has its own: it
+joins the bridge in the moment of the swap, with the address and MAC that the old one had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from openboxd.errors import BoxdError, HostUnfit, OperationFailed
+from openboxd.host import programs
+from openboxd.model import Finding, Machine
+from openboxd.network import rules
+from openboxd.network.addresses import GATEWAY, GATEWAY_MAC, NETWORK, RESOLVER, host_resolver
+from openboxd.network.commands import ip, ip_json, nft
+from openboxd.network.tap import open_tap
+from openboxd.worker.ports import NetworkLink
+
+_TOPIC = "network"
+
+
+class BridgeNetwork:
+    """Implements worker.ports.Network. `home` is 8 hex characters that stand for the daemon's home."""
+
+    def __init__(self, home: str, resolver: str | None = None) -> None:
+        self._names = rules.names(home)
+        self._resolver = host_resolver() if resolver is None else resolver
+        self._changing = asyncio.Lock()
+
+    @property
+    def bridge(self) -> str:
+        """Name of the bridge."""
+        return self._names.bridge
+
+    async def check(self) -> Sequence[Finding]:
+        """See worker.ports.Network."""
+        for program in ("ip", "nft"):
+            if programs.locate(program) is None:
+                return [Finding(_TOPIC, "missing", f"{program} is not installed", f"apt install {_package(program)}")]
+        try:
+            await self._check_overlap()
+        except BoxdError as error:
+            return [Finding(_TOPIC, "missing", error.message)]
+        if not self._resolver:
+            text = "machines have a way out but no DNS: the host's only resolver is on its own loopback"
+            return [Finding(_TOPIC, "warning", text, "name another resolver in /etc/resolv.conf")]
+        return [Finding(_TOPIC, "ok", f"bridge {self.bridge}, machines apart, NAT out, DNS by {self._resolver}")]
+
+    async def open(self, machines: Sequence[Machine]) -> int:
+        """See worker.ports.Network."""
+        await self._check_overlap()
+        async with self._changing:
+            try:
+                await self._make_bridge()
+                present = await self._taps()
+                ours = {self._names.tap(machine.run_id): machine for machine in machines if machine.run_id}
+                ports = [self._port(machine, machine.run_id) for tap, machine in ours.items() if tap in present]
+                await nft(rules.set_up(self._names, ports, self._resolver))
+                for port in ports:
+                    await ip(self._join(port))
+            except (OSError, OperationFailed) as error:
+                raise HostUnfit(f"the machines' network could not be set up: {error}") from error
+        return 0
+
+    async def prepare(self, machine: Machine, run_id: str) -> NetworkLink:
+        """See worker.ports.Network."""
+        try:
+            tap = open_tap(self._names.tap(run_id))
+        except OSError as error:
+            hint = "; load the driver with: modprobe tun" if error.errno in (errno.ENOENT, errno.ENXIO) else ""
+            text = f"machine '{machine.name}' could not be given a network device: {error.strerror}{hint}"
+            raise OperationFailed(text) from error
+        return NetworkLink(NETWORK.prefixlen, GATEWAY, RESOLVER if self._resolver else "", tap=tap)
+
+    async def attach(self, machine: Machine, run_id: str, pid: int) -> None:
+        """See worker.ports.Network."""
+        port = self._port(machine, run_id)
+        async with self._changing:
+            await nft(rules.add(self._names, port))
+            await ip(self._join(port))
+
+    async def release(self, machine: Machine, run_id: str) -> None:
+        """See worker.ports.Network."""
+        async with self._changing:
+            await nft(rules.drop(self._names, self._port(machine, run_id)))
+
+    async def close(self) -> None:
+        """See worker.ports.Network."""
+        async with self._changing:
+            await nft(rules.remove(self._names))
+            if await self._exists(self.bridge):
+                await ip([f"link delete {self.bridge}"])
+
+    # -- parts
+    def _port(self, machine: Machine, run_id: str) -> rules.Port:
+        return rules.Port(self._names.tap(run_id), machine.mac, machine.address)
+
+    def _join(self, port: rules.Port) -> list[str]:
+        """The host knows the address without asking: nobody can answer in another's name, and nobody waits."""
+        return [
+            f"link set dev {port.tap} addrgenmode none",
+            f"link set dev {port.tap} master {self.bridge}",
+            f"link set dev {port.tap} type bridge_slave isolated on",
+            f"link set dev {port.tap} up",
+            f"neigh replace {port.address} lladdr {port.mac} dev {self.bridge} nud permanent",
+        ]
+
+    async def _make_bridge(self) -> None:
+        if not await self._exists(self.bridge):
+            await ip([f"link add {self.bridge} type bridge stp_state 0 forward_delay 0"])
+        await ip(
+            [
+                # A bridge without one takes the lowest of its ports', which changes when they come and go.
+                f"link set dev {self.bridge} address {GATEWAY_MAC} addrgenmode none",
+                f"link set dev {self.bridge} up",
+                f"address replace {GATEWAY}/{NETWORK.prefixlen} dev {self.bridge}",
+                f"address replace {RESOLVER}/{NETWORK.prefixlen} dev {self.bridge}",
+            ]
+        )
+        # Packets for the world pass through the host. The switch stays on when we go: others may count on it by then.
+        _write("/proc/sys/net/ipv4/ip_forward", "1")
+
+    async def _taps(self) -> set[str]:
+        return {
+            link["ifname"] for link in await ip_json("link", "show") if link["ifname"].startswith(self._names.prefix)
+        }
+
+    async def _exists(self, device: str) -> bool:
+        return any(link["ifname"] == device for link in await ip_json("link", "show"))
+
+    async def _check_overlap(self) -> None:
+        """Raises HostUnfit if the machines' addresses are somebody else's on this host."""
+        for route in await ip_json("-4", "route", "show", "root", str(NETWORK)):
+            if route.get("dev") != self.bridge:
+                text = (
+                    f"the machines' addresses {NETWORK} are in use on this host already (device {route.get('dev')})"
+                )
+                raise HostUnfit(f"{text}; another boxd daemon may run here: use BOXD_NETWORK=user for one of them")
+
+
+def _write(path: str, value: str) -> None:
+    file = Path(path)
+    if file.read_text().strip() != value:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(descriptor, value.encode())
+        finally:
+            os.close(descriptor)
+
+
+def _package(program: str) -> str:
+    return {"ip": "iproute2", "nft": "nftables"}[program]

@@ -1,0 +1,61 @@
+"""Texts and small decisions of the bridge."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+import pytest
+
+from openboxd.control import sizes
+from openboxd.errors import InvalidArgument
+from openboxd.network import choose, rules
+from openboxd.network.addresses import GATEWAY, GATEWAY_MAC, NETWORK, RESOLVER, host_resolver
+from openboxd.network.tap import open_tap
+from openboxd.settings import Settings
+
+
+def test_machines_are_given_addresses_of_this_network() -> None:
+    assert sizes.NETWORK == NETWORK
+    first = ipaddress.ip_address(sizes.choose_address(()))
+    assert first in NETWORK
+    assert str(first) not in (GATEWAY, RESOLVER)
+    assert GATEWAY_MAC == "52:55:0a:d5:00:01"
+
+
+def test_names_of_devices_fit() -> None:
+    names = rules.names("0123abcd")
+    assert len(names.bridge) <= 15
+    assert names.tap("a" * 12) == "b0123aaaaaaaaaa"
+    with pytest.raises(ValueError, match="cannot name"):
+        open_tap("x" * 16)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nameserver 192.0.2.1\nnameserver 192.0.2.2\n", "192.0.2.1"),
+        ("# none\nnameserver 127.0.0.53\n", ""),
+        ("nameserver ::1\nnameserver 2001:db8::1\nnameserver 192.0.2.7\n", "192.0.2.7"),
+        ("nameserver\nnameserver nonsense\nnameserver 0.0.0.0\nsearch x\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_hosts_resolver(tmp_path: Path, text: str, expected: str) -> None:
+    file = tmp_path / "resolv.conf"
+    file.write_text(text)
+    assert host_resolver([tmp_path / "missing", file]) == expected
+
+
+def test_the_first_file_counts(tmp_path: Path) -> None:
+    real, stub = tmp_path / "real", tmp_path / "stub"
+    real.write_text("nameserver 192.0.2.1\n")
+    stub.write_text("nameserver 127.0.0.53\n")
+    assert host_resolver([real, stub]) == "192.0.2.1"
+    assert host_resolver([stub, real]) == ""
+    assert host_resolver([tmp_path / "none"]) == ""
+
+
+async def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="BOXD_NETWORK is 'vde'; it must be auto, bridge or user"):
+        await choose(Settings(home=tmp_path), "vde", [])
