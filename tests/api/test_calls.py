@@ -16,6 +16,7 @@ from openboxd.api import door, missing, server
 from openboxd.errors import BoxdError
 from openboxd.wire import boxd_api_pb2 as pb
 from openboxd.wire import openboxd_host_pb2 as host_pb
+from openboxd.wire.metadata import ERROR_KEY
 
 LIMIT = 10
 
@@ -41,7 +42,7 @@ async def test_every_error_class_arrives_with_its_status_and_sentence(cls, api, 
     error = await refused(api.boxd.GetVm(pb.GetVmRequest(vm_id="web")))
     assert error.code() == door.status_of(cls("x")) == grpc.StatusCode[cls.status]
     assert error.details() == "machine 'web' says no: ü"
-    assert dict(error.trailing_metadata())[door.ERROR_KEY] == cls.__name__
+    assert dict(error.trailing_metadata())[ERROR_KEY] == cls.__name__
 
 
 async def test_an_unexpected_exception_is_logged_and_told_in_one_sentence(api, service, monkeypatch, caplog):

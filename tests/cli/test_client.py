@@ -12,6 +12,7 @@ from openboxd.client.client import open_client
 from openboxd.client.config import Config, read_config, write_config
 from openboxd.client.endpoint import parse_url, resolve
 from openboxd.errors import BoxdError, InvalidArgument, OutcomeUnknown, Unauthenticated, Unavailable
+from openboxd.wire.metadata import ERROR_KEY
 from tests.fakes.service import KEY
 
 
@@ -83,7 +84,7 @@ def all_errors(cls=BoxdError):
 @pytest.mark.parametrize("cls", list(all_errors()), ids=lambda cls: cls.__name__)
 def test_every_error_class_comes_back_as_itself_or_its_status(cls):
     code = grpc.StatusCode[cls.status]
-    named = grpc.aio.Metadata((client_errors.ERROR_KEY, cls.__name__))
+    named = grpc.aio.Metadata((ERROR_KEY, cls.__name__))
     worded = grpc.aio.AioRpcError(code, grpc.aio.Metadata(), named, "what happened", "")
     back = client_errors.error_of(worded, "http://d")
     assert (type(back), back.message) == (cls, "what happened")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openboxd.host import doctor, programs
+from openboxd.host import doctor, programs, qemu_least
 from openboxd.model import GIB, Accelerator, Finding, Space
 
 
@@ -28,8 +28,8 @@ def test_the_remedy_for_an_old_qemu_fits_the_distribution(system: str, word: str
 
 
 def test_the_distribution_is_read_from_os_release() -> None:
-    assert doctor.distribution('PRETTY_NAME="X"\nID=debian\nVERSION_ID="12"\n') == "debian 12"
-    assert doctor.distribution("") == ""
+    assert qemu_least.distribution('PRETTY_NAME="X"\nID=debian\nVERSION_ID="12"\n') == "debian 12"
+    assert qemu_least.distribution("") == ""
 
 
 def test_the_device_is_missing_closed_or_fine(tmp_path: Path) -> None:

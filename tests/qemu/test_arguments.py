@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from openboxd.errors import InvalidArgument, OperationFailed
+from openboxd.guest.agent.port import PORT_NAME
 from openboxd.model import GIB, MIB, Accelerator, Size
 from openboxd.qemu.arguments import Handles, arguments
 from openboxd.qemu.facts import Facts
-from openboxd.qemu.plan import check_plan, plan_machine
+from openboxd.qemu.plan import AGENT_PORT, check_plan, plan_machine
 from openboxd.worker.ports import RunSpec
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -87,6 +88,10 @@ def test_every_device_has_a_place_of_its_own() -> None:
     places = [device["addr"] for device in devices if "addr" in device]
     assert len(places) == len(set(places)) == 4
     assert len({device["id"] for device in devices}) == len(devices)
+
+
+def test_the_agent_looks_for_the_port_that_qemu_offers() -> None:
+    assert AGENT_PORT == PORT_NAME
 
 
 @pytest.mark.parametrize("size", [Size(0, GIB), Size(1, 63 * MIB), Size(1, GIB + 1)])

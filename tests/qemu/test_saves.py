@@ -114,7 +114,7 @@ async def test_a_guest_that_never_converges_is_stopped_and_said_so(bench: Bench)
     async def note_truth(monitor: Monitor) -> None:
         await read_guest_memory(monitor, run.pid, truth)
 
-    limits = Limits(downtime_ms=1, throttle=1e9, stop=0.0)
+    limits = Limits(downtime_ms=1, throttle=1e9, pause=0.0)
     capture, report = await take(bench, run, spec, None, limits=limits, after_pause=note_truth)
     assert differing_pages(capture / "memory.img", truth) == 0
     assert report.forced
@@ -133,7 +133,7 @@ async def test_a_guest_that_never_converges_is_stopped_and_said_so(bench: Bench)
 async def test_a_guest_that_dirties_too_fast_is_slowed_down_first(bench: Bench) -> None:
     run, spec, port = await bench.boot()
     await port.shell("dd if=/dev/urandom of=/tmp/big bs=1M count=60; scribble >/dev/null 2>&1 &")
-    _, report = await take(bench, run, spec, None, limits=Limits(downtime_ms=1, throttle=0.0, stop=60.0))
+    _, report = await take(bench, run, spec, None, limits=Limits(downtime_ms=1, throttle=0.0, pause=60.0))
     assert not report.forced
     print(report)
     await bench.ticks(spec)  # and is not slow afterwards

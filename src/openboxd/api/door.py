@@ -23,6 +23,7 @@ from openboxd.api.ports import Service
 from openboxd.api.streams import reading
 from openboxd.errors import BoxdError, Unauthenticated
 from openboxd.model import Caller
+from openboxd.wire.metadata import ERROR_KEY
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +34,6 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 MESSAGE_LIMIT = 64 * 1024 * 1024
 """Bytes of one message, either way: what the published SDK is set to."""
-
-ERROR_KEY = "boxd-error"
-"""Trailing metadata that carries the error's class: several classes share a gRPC status."""
 
 STATUS_TEXT_LIMIT = 2000
 """Characters of a status text. HTTP/2 peers refuse 8 KiB of headers, and the text is percent-encoded on the way."""

@@ -13,11 +13,12 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from openboxd.api.door import Method
-from openboxd.api.ports import ExecSession, Service
+from openboxd.api.ports import Service
 from openboxd.api.streams import reading
 from openboxd.errors import BoxdError, InvalidArgument, OutcomeUnknown
 from openboxd.model import Caller, ExecRequest
 from openboxd.wire import boxd_api_pb2 as pb
+from openboxd.worker.ports import ExecSession
 
 log = logging.getLogger(__name__)
 

@@ -8,13 +8,11 @@ from openboxd.api.door import Method
 from openboxd.api.ports import Service
 from openboxd.api.streams import reading
 from openboxd.errors import InvalidArgument
-from openboxd.model import MIB, Caller
+from openboxd.model import LIST_LIMIT, MIB, Caller
 from openboxd.wire import boxd_api_pb2 as pb
 
 SINGLE_LIMIT = 4 * MIB
 PIECE = MIB
-LIST_LIMIT = 10_000
-"""Entries of one ListDir answer; beyond it the answer says `truncated`."""
 
 
 async def upload_file_stream(

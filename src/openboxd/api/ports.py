@@ -16,7 +16,6 @@ from openboxd.model import (
     Checkpoint,
     CheckpointView,
     Event,
-    ExecOutput,
     ExecRequest,
     Finding,
     Image,
@@ -28,6 +27,7 @@ from openboxd.model import (
     User,
     Verification,
 )
+from openboxd.worker.ports import ExecSession
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,6 @@ class NewMachine:
     restart_policy: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     idle_ignore_outbound: bool = False
-
-
-class ExecSession(Protocol):
-    """See worker.ports.ExecSession."""
-
-    exit_code: int | None
-
-    def output(self) -> AsyncIterator[ExecOutput]: ...
-    async def write(self, data: bytes) -> None: ...
-    async def write_eof(self) -> None: ...
-    async def resize(self, cols: int, rows: int) -> None: ...
-    async def cancel(self) -> None: ...
 
 
 class Service(Protocol):

@@ -8,9 +8,7 @@ import grpc
 
 from openboxd import errors
 from openboxd.errors import BoxdError
-
-ERROR_KEY = "boxd-error"
-"""Trailing metadata in which the daemon names the error's class. What comes without it was not worded by a daemon."""
+from openboxd.wire.metadata import ERROR_KEY
 
 BY_STATUS: dict[grpc.StatusCode, type[BoxdError]] = {
     grpc.StatusCode.INVALID_ARGUMENT: errors.InvalidArgument,

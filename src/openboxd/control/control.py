@@ -26,6 +26,7 @@ from openboxd.errors import (
     machine_not_found,
 )
 from openboxd.model import (
+    LIST_LIMIT,
     ApiKey,
     Caller,
     Checkpoint,
@@ -56,9 +57,6 @@ from openboxd.worker.verify import verify
 
 EVENT_LIMIT = 1000
 """Events of one listing at most."""
-
-LIST_LIMIT = 10_000
-"""Entries of one directory listing; more are reported as truncated."""
 
 CONNECTED_EVERY_MS = 10_000
 """How exactly `last_connected_ms` is kept: a write for every command would be more work than many commands."""

@@ -11,11 +11,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from openboxd.host import programs
+from openboxd.host import programs, qemu_least
 from openboxd.model import GIB, Accelerator, Finding, Space
-
-QEMU_LEAST = (9, 0)
-"""Older ones lose dirty pages when they save a guest that runs in software: the restored guest crashes."""
 
 PYTHON_LEAST = (3, 11)
 ROOM_LEAST = 4 * GIB
@@ -23,30 +20,15 @@ ROOM_GOOD = 10 * GIB
 
 OK, WARNING, MISSING = "ok", "warning", "missing"
 
-_QEMU_REMEDY = {
-    "debian 12": "apt install -t bookworm-backports qemu-system-x86 (scripts/setup adds that source)",
-    "ubuntu": "on Ubuntu 24.04: add-apt-repository cloud-archive:epoxy && apt install qemu-system-x86",
-}
-
-
-def distribution(text: str | None = None) -> str:
-    """`ID VERSION_ID` of os-release, such as "debian 12"; empty if unknown."""
-    if text is None:
-        path = Path("/etc/os-release")
-        text = path.read_text() if path.exists() else ""
-    fields = dict(re.findall(r"^(\w+)=\"?([^\"\n]*)\"?$", text, re.MULTILINE))
-    return f"{fields.get('ID', '')} {fields.get('VERSION_ID', '')}".strip()
-
 
 def qemu(version: str | None, system: str) -> Finding:
     """QEMU by its version ("10.0.2"; None if it is not installed) on the distribution `system`."""
-    remedy = next((text for name, text in _QEMU_REMEDY.items() if system.startswith(name)), "")
-    remedy = remedy or "apt install qemu-system-x86"
-    least = ".".join(map(str, QEMU_LEAST))
+    remedy = qemu_least.remedy(system)
     if version is None:
         return Finding("QEMU", MISSING, "it is not installed", remedy)
-    if tuple(map(int, re.findall(r"\d+", version)[:2])) < QEMU_LEAST:
-        return Finding("QEMU", MISSING, f"{version} loses memory when it saves a machine; {least} does not", remedy)
+    if qemu_least.is_too_old(version):
+        text = f"{version} loses memory when it saves a machine; {qemu_least.TEXT} does not"
+        return Finding("QEMU", MISSING, text, remedy)
     return Finding("QEMU", OK, version)
 
 
@@ -127,5 +109,5 @@ PROGRAMS: Mapping[str, tuple[str, bool]] = {
 
 def host(qemu_program: str = "qemu-system-x86_64") -> list[Finding]:
     """All findings that need nothing but the host."""
-    found = [python(), qemu(qemu_version(qemu_program), distribution()), kvm_device()]
+    found = [python(), qemu(qemu_version(qemu_program), qemu_least.distribution()), kvm_device()]
     return found + [program(name, text, needed=needed) for name, (text, needed) in PROGRAMS.items()]

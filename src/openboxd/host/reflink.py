@@ -13,6 +13,8 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
+from openboxd.host.holes import data_ranges
+
 FICLONE = 0x40049409  # _IOW(0x94, 9, int), linux/fs.h
 
 CANNOT_SHARE = frozenset({errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS})
@@ -69,18 +71,9 @@ def _make(source: Path, target: Path, fill: Callable[[int, int], None]) -> None:
 
 
 def _copy_sparse(source: int, target: int) -> None:
-    size = os.fstat(source).st_size
-    os.ftruncate(target, size)
-    offset = 0
-    while offset < size:
-        try:
-            start = os.lseek(source, offset, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:  # only holes are left
-                return
-            raise
-        offset = os.lseek(source, start, os.SEEK_HOLE)
-        _copy_range(source, target, start, offset)
+    os.ftruncate(target, os.fstat(source).st_size)
+    for start, end in data_ranges(source):
+        _copy_range(source, target, start, end)
 
 
 def _copy_range(source: int, target: int, start: int, end: int) -> None:

@@ -1,8 +1,8 @@
-"""Watches an outgoing pre-copy migration until QEMU has stopped the vCPUs and ended the stream.
+"""Watches an outgoing pre-copy migration until QEMU has paused the vCPUs and ended the stream.
 
 passes over dirty memory ──► STOP ──► completed
     │ too long: throttle the vCPUs
-    │ still too long: stop them ("forced"): the pause is then what is left to read
+    │ still too long: pause them ("forced"): the pause is then what is left to read
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ class TakeFailed(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """When the vCPUs are stopped.
+    """When the vCPUs are paused.
 
     Attributes:
-        downtime_ms: QEMU stops them by itself when it believes that the rest takes no longer. With 0 it would
-            stop them after the first pass, however much is left.
+        downtime_ms: QEMU pauses them by itself when it believes that the rest takes no longer. With 0 it would
+            pause them after the first pass, however much is left.
         throttle: seconds after the first pass until a guest that dirties memory too fast is slowed down.
-        stop: seconds after the first pass until it is stopped in any case.
+        pause: seconds after the first pass until it is paused in any case.
     """
 
     downtime_ms: int = 20
     throttle: float = 5.0
-    stop: float = 15.0
+    pause: float = 15.0
 
 
 @dataclass(frozen=True)
-class Stopped:
+class Paused:
     """The vCPUs stand still: since when (epoch seconds, QEMU's stamp), and whether they had to be forced."""
 
     at: float
@@ -65,11 +65,11 @@ class Convergence:
         self._monitor = monitor
         self._limits = limits
         self._on_pass = on_pass
-        self._stopped_at = 0.0
+        self._paused_at = 0.0
         self._first_pass_done = 0.0  # monotonic
         self._throttled = self._forced = False
 
-    async def wait(self, events: EventListener, reading: asyncio.Future[None]) -> Stopped:
+    async def wait(self, events: EventListener, reading: asyncio.Future[None]) -> Paused:
         """Until the vCPUs stand still and the stream is complete in QEMU's eyes.
 
         Raises:
@@ -84,7 +84,7 @@ class Convergence:
                 await asyncio.wait(waiting, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
                 if event.done():
                     if await self._take(dict(event.result())):
-                        return Stopped(self._stopped_at, self._forced)
+                        return Paused(self._paused_at, self._forced)
                 elif gone.done():
                     raise TakeFailed("QEMU has ended")
                 elif reading.done() and reading.exception() is not None:
@@ -98,9 +98,9 @@ class Convergence:
         """Note an event; True when the migration is complete."""
         name = event["event"]
         if name == "STOP":
-            self._stopped_at = seconds(event)
+            self._paused_at = seconds(event)
         elif name == "RESUME":
-            self._stopped_at = 0.0
+            self._paused_at = 0.0
         data = event.get("data")
         if not isinstance(data, dict):
             return False
@@ -112,18 +112,18 @@ class Convergence:
             reason = (await self._monitor.ask("query-migrate")).get("error-desc", data["status"])
             raise TakeFailed(f"QEMU gave the save up ({reason})")
         if name == "MIGRATION" and data["status"] == "completed":
-            self._stopped_at = self._stopped_at or seconds(event)
+            self._paused_at = self._paused_at or seconds(event)
             return True
         return False
 
     async def _press(self) -> None:
         """Be harder on a guest that dirties memory faster than it is read."""
-        if not self._first_pass_done or self._stopped_at:
+        if not self._first_pass_done or self._paused_at:
             return
         waited = time.monotonic() - self._first_pass_done
         if waited > self._limits.throttle and not self._throttled:
             self._throttled = True
             await self._monitor.ask("migrate-set-parameters", dict(THROTTLED))
-        if waited > self._limits.stop and not self._forced:
+        if waited > self._limits.pause and not self._forced:
             self._forced = True
             await self._monitor.ask("stop")

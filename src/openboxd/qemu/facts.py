@@ -8,18 +8,16 @@ import shutil
 from dataclasses import dataclass
 
 from openboxd.errors import HostUnfit
-
-OLDEST = (9, 0)
-"""Older ones lose dirty pages when they migrate under software emulation: a capture would be quietly wrong."""
-
-REMEDY = (
-    "install qemu-system-x86 9.0 or newer: Debian 13 has it, on Debian 12 it comes from bookworm-backports "
-    "(apt install -t bookworm-backports qemu-system-x86)"
-)
+from openboxd.host import qemu_least
 
 _VERSION = re.compile(r"QEMU emulator version (\d+)\.(\d+)(?:\.(\d+))?")
 _MACHINE = re.compile(r"^(pc-q35-(\d+)\.(\d+))\s", re.MULTILINE)
 _LIMIT = 20.0  # seconds for a program that only prints
+
+
+def remedy() -> str:
+    """What to do about a QEMU that is not fit."""
+    return f"install QEMU {qemu_least.TEXT} or newer: {qemu_least.remedy()}"
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ async def find_facts(program: str) -> Facts:
     """Look at QEMU. Raises HostUnfit with the remedy if it is missing, too old or unusable."""
     path = shutil.which(program)
     if path is None:
-        raise HostUnfit(f"QEMU ({program}) is not installed; {REMEDY}")
+        raise HostUnfit(f"QEMU ({program}) is not installed; {remedy()}")
     version = parse_version(await _output(path, "--version"))
     return Facts(path, version, newest_machine(await _output(path, "-machine", "help")))
 
@@ -50,11 +48,11 @@ def parse_version(text: str) -> str:
     """The version in the answer to `--version`. Raises HostUnfit if there is none, or it is too old."""
     match = _VERSION.search(text)
     if match is None:
-        raise HostUnfit(f"QEMU does not tell its version; {REMEDY}")
-    numbers = tuple(int(part or 0) for part in match.groups())
-    version = ".".join(map(str, numbers))
-    if numbers[:2] < OLDEST:
-        raise HostUnfit(f"QEMU {version} is too old: before 9.0 it loses memory pages while it saves; {REMEDY}")
+        raise HostUnfit(f"QEMU does not tell its version; {remedy()}")
+    version = ".".join(part or "0" for part in match.groups())
+    if qemu_least.is_too_old(version):
+        least = qemu_least.TEXT
+        raise HostUnfit(f"QEMU {version} is too old: before {least} it loses memory pages while it saves; {remedy()}")
     return version
 
 
@@ -62,7 +60,7 @@ def newest_machine(text: str) -> str:
     """The newest versioned q35 type in the answer to `-machine help`; never the alias, which moves with QEMU."""
     found = [(int(match[2]), int(match[3]), match[1]) for match in _MACHINE.finditer(text)]
     if not found:
-        raise HostUnfit(f"this QEMU has no q35 machine; {REMEDY}")
+        raise HostUnfit(f"this QEMU has no q35 machine; {remedy()}")
     return max(found)[2]
 
 
@@ -74,7 +72,7 @@ async def _output(*argv: str) -> str:
         async with asyncio.timeout(_LIMIT):
             output, _ = await process.communicate()
     except TimeoutError as error:
-        raise HostUnfit(f"QEMU ({argv[0]}) hangs when asked for {argv[-1]}; {REMEDY}") from error
+        raise HostUnfit(f"QEMU ({argv[0]}) hangs when asked for {argv[-1]}; {remedy()}") from error
     finally:
         if process.returncode is None:
             process.kill()

@@ -68,7 +68,7 @@ class QemuRun:
         await self._order("cont")
 
     async def pause(self) -> None:
-        """Stop the vCPUs."""
+        """Pause the vCPUs."""
         await self._order("stop")
 
     async def powerdown(self) -> None:

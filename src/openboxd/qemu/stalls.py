@@ -1,7 +1,7 @@
 """A guest whose write finds the pool full stands still instead of seeing an error, and goes on when there is room.
 
-QEMU stops the vCPUs at such a write (`werror=enospc`, its default) and keeps the request. `cont` tries it again; if
-there is still no room QEMU stops once more. So trying is all it takes, and it needs no knowledge of the filesystem.
+QEMU pauses the vCPUs at such a write (`werror=enospc`, its default) and keeps the request. `cont` tries it again; if
+there is still no room QEMU pauses them once more. So trying is all it takes, without knowledge of the filesystem.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ TRY_EVERY = 1.0
 """Seconds between attempts to let a stalled guest go on."""
 
 SETTLE = 0.2
-"""Seconds in which a guest that still finds no room has stopped again."""
+"""Seconds in which a guest that still finds no room is paused again."""
 
 STALLED = "io-error"
-"""QEMU's word for vCPUs that were stopped by a write that failed."""
+"""QEMU's word for vCPUs that were paused by a write that failed."""
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ async def watch(monitor: Monitor, told: Told) -> None:
                     await _let_go_on(monitor)
                     told(False)
                 await events.get()
-                await asyncio.sleep(SETTLE)  # the vCPUs stop a moment after the event
+                await asyncio.sleep(SETTLE)  # the pause comes a moment after the event
     except QmpError as error:
         log.debug("a run is not watched for a full disk any more: %s", error)
 

@@ -1,6 +1,6 @@
 """Takes a capture of a running guest: memory, devices and disk of one instant, while it runs.
 
-    sync disk, clone parent's memory ──► migrate into a pipe ──► vCPUs stopped, stream complete
+    sync disk, clone parent's memory ──► migrate into a pipe ──► vCPUs paused, stream complete
       ──► clone disk ──► resume ──► drain the pipe, sync files, digests of what is new
 
 Runs in a saver process, with a monitor of its own. However it ends the vCPUs run again, unless QEMU is gone.
@@ -21,7 +21,7 @@ from typing import Any
 from openboxd.host import digests, reflink
 from openboxd.host.files import sync_directory, sync_file
 from openboxd.model import SaveReport
-from openboxd.qemu.convergence import AT_FIRST, EVENTS, Convergence, Limits, Stopped, TakeFailed
+from openboxd.qemu.convergence import AT_FIRST, EVENTS, Convergence, Limits, Paused, TakeFailed
 from openboxd.qemu.memory_image import MemoryImage
 from openboxd.qemu.qmp import Monitor, QmpError
 from openboxd.qemu.rescue import cancel_migration, let_run, resume
@@ -86,33 +86,33 @@ class Take:
             raise TakeFailed("its vCPUs do not run")
         beating = asyncio.create_task(self._beat())
         try:
-            stopped, resumed = await self._capture()
+            paused, resumed = await self._capture()
             await self._finish()
         finally:
             beating.cancel()
             await self._let_go()
         assert self._image is not None
         return SaveReport(
-            pause_us=max(0, round((resumed - stopped.at) * 1e6)),
+            pause_us=max(0, round((resumed - paused.at) * 1e6)),
             seen_bytes=self._image.seen_pages * PAGE,
             written_bytes=self._image.written_pages * PAGE,
             duration_ms=round((time.monotonic() - began) * 1000),
-            forced=stopped.forced,
+            forced=paused.forced,
         )
 
-    async def _capture(self) -> tuple[Stopped, float]:
+    async def _capture(self) -> tuple[Paused, float]:
         """Everything up to the resume. The resume is armed before anything can pause."""
         try:
             await asyncio.to_thread(self._prepare)
             with self._monitor.listen(*EVENTS) as events:
                 await self._migrate()
                 assert self._reading is not None
-                stopped = await Convergence(self._monitor, self._limits, self._on_pass).wait(events, self._reading)
+                paused = await Convergence(self._monitor, self._limits, self._on_pass).wait(events, self._reading)
             await self._copy_disk()
             if self._after_pause is not None:
                 await self._after_pause(self._monitor)
             await resume(self._monitor)
-            return stopped, time.time()
+            return paused, time.time()
         except BaseException as error:
             with suppress(QmpError):
                 await let_run(self._monitor)
