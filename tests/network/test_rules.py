@@ -10,7 +10,7 @@ import pytest
 from openboxd.control import sizes
 from openboxd.errors import InvalidArgument
 from openboxd.network import choose, rules
-from openboxd.network.addresses import GATEWAY, GATEWAY_MAC, NETWORK, RESOLVER, host_resolver
+from openboxd.network.addresses import GATEWAY, GATEWAY_MAC, NETWORK, RESOLVER, host_resolver, kernel_words
 from openboxd.network.tap import open_tap
 from openboxd.settings import Settings
 
@@ -21,6 +21,14 @@ def test_machines_are_given_addresses_of_this_network() -> None:
     assert first in NETWORK
     assert str(first) not in (GATEWAY, RESOLVER)
     assert GATEWAY_MAC == "52:55:0a:d5:00:01"
+
+
+def test_the_guest_is_told_its_address_on_the_command_line() -> None:
+    words = kernel_words("10.213.0.10", RESOLVER)
+    assert words == "ip=10.213.0.10::10.213.0.1:255.255.0.0::eth0:none nameserver=10.213.0.2"
+    assert kernel_words("10.213.0.10", "") == "ip=10.213.0.10::10.213.0.1:255.255.0.0::eth0:none"
+    with pytest.raises(ValueError, match="Unexpected"):
+        kernel_words("10.213.0.10 init=/bin/sh", "")
 
 
 def test_names_of_devices_fit() -> None:

@@ -14,7 +14,7 @@ RUN = "aaaaaaaaaaaa"
 async def test_without_pasta_it_leads_nowhere_and_says_so(tmp_path: Path) -> None:
     network = UserNetwork(tmp_path, pasta="boxd-no-such-program")
     link = await network.prepare(a_machine(), RUN)
-    assert (link.restricted, link.apart, link.resolver, link.tap) == (True, False, "", -1)
+    assert (link.restricted, link.around, link.resolver, link.tap) == (True, (), "", -1)
     (finding,) = await network.check()
     assert finding.verdict == "warning"
     assert finding.detail == "machines reach nothing outside: pasta is not installed"

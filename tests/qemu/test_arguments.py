@@ -14,7 +14,7 @@ from openboxd.model import GIB, MIB, Accelerator, Size
 from openboxd.qemu.arguments import Handles, arguments
 from openboxd.qemu.facts import Facts
 from openboxd.qemu.plan import AGENT_PORT, check_plan, plan_machine
-from openboxd.worker.ports import RunSpec
+from openboxd.worker.ports import NetworkLink, RunSpec
 
 GOLDEN = Path(__file__).parent / "golden"
 FACTS = Facts("/usr/bin/qemu-system-x86_64", "10.0.2", "pc-q35-10.0")
@@ -64,6 +64,42 @@ def test_names_cannot_add_options() -> None:
     assert "file,id=console,path=/x,,append=off,append=on" in argv
     block = next(word for word in argv if word.startswith('{"driver":"raw"'))
     assert json.loads(block)["file"]["filename"] == '/d",x:"'
+
+
+def test_a_tap_is_handed_over_and_the_card_stays_the_same() -> None:
+    link = NetworkLink(16, "10.213.0.1", "10.213.0.2", tap=7, words="ip=10.213.0.10")
+    spec = dataclasses.replace(SPEC, link=link)
+    plan = plan_machine(FACTS, TCG, SPEC.size)
+    with_tap, without = (arguments(FACTS.program, each, plan, HANDLES) for each in (spec, SPEC))
+    assert netdev(with_tap) == {"type": "tap", "id": "net", "fd": "7", "vhost": False}
+    assert with_tap[with_tap.index("-append") + 1] == f"{SPEC.cmdline} ip=10.213.0.10"
+    changed = {at for at, (one, two) in enumerate(zip(with_tap, without, strict=True)) if one != two}
+    assert changed == {with_tap.index("-netdev") + 1, with_tap.index("-append") + 1}
+
+
+def test_qemus_own_network_leads_out_only_where_it_is_told_to() -> None:
+    plan = plan_machine(FACTS, TCG, SPEC.size)
+    spec = dataclasses.replace(SPEC, address="10.213.1.10")
+    closed = dataclasses.replace(spec, link=NetworkLink(16, "10.213.0.1", ""))
+    open_ = dataclasses.replace(spec, link=NetworkLink(16, "10.213.0.1", "10.213.0.2", -1, False, ("unshare", "-n")))
+    argv = arguments(FACTS.program, open_, plan, HANDLES)
+    assert argv[:3] == ["unshare", "-n", FACTS.program]
+    assert netdev(argv) == {
+        "type": "user",
+        "id": "net",
+        "restrict": False,
+        "ipv6": False,
+        "net": "10.213.0.0/16",
+        "host": "10.213.0.1",
+        "dns": "10.213.0.2",
+        "dhcpstart": "10.213.1.10",
+    }
+    assert netdev(arguments(FACTS.program, closed, plan, HANDLES))["restrict"] is True
+
+
+def netdev(argv: list[str]) -> dict[str, object]:
+    found: dict[str, object] = json.loads(argv[argv.index("-netdev") + 1])
+    return found
 
 
 @pytest.mark.parametrize(

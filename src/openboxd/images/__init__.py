@@ -6,7 +6,7 @@ line = cmdline(machine.name, machine.id)
 """
 
 from openboxd.images.build import build, load
-from openboxd.images.cmdline import cmdline, network_words
+from openboxd.images.cmdline import cmdline
 from openboxd.images.recipe import PayloadFile, Recipe, debian
 
-__all__ = ["PayloadFile", "Recipe", "build", "cmdline", "debian", "load", "network_words"]
+__all__ = ["PayloadFile", "Recipe", "build", "cmdline", "debian", "load"]

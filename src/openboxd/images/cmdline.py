@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 
 from openboxd.errors import InvalidArgument
@@ -36,10 +35,3 @@ def cmdline(machine_name: str, machine_id: str) -> str:
     if not _NAME.fullmatch(machine_name) or not _MACHINE_ID.fullmatch(identity):
         raise InvalidArgument(f"'{machine_name}' and '{machine_id}' cannot name a machine to its kernel")
     return " ".join([*_COMMON, f"systemd.hostname={machine_name}", f"systemd.machine_id={identity}"])
-
-
-def network_words(address: str, prefix: int, gateway: str, resolver: str) -> str:
-    """Words for the command line that give the machine its address; systemd-network-generator reads them."""
-    network = ipaddress.IPv4Interface(f"{address}/{prefix}")
-    words = f"ip={network.ip}::{ipaddress.IPv4Address(gateway)}:{network.netmask}::eth0:none"
-    return f"{words} nameserver={ipaddress.IPv4Address(resolver)}" if resolver else words

@@ -31,6 +31,12 @@ def host_resolver(files: Iterable[Path] = RESOLVER_FILES) -> str:
     return ""
 
 
+def kernel_words(address: str, resolver: str) -> str:
+    """Words for a kernel's command line that give a machine its address; systemd-network-generator reads them."""
+    words = f"ip={ipaddress.IPv4Address(address)}::{GATEWAY}:{NETWORK.netmask}::eth0:none"
+    return f"{words} nameserver={ipaddress.IPv4Address(resolver)}" if resolver else words
+
+
 def _reachable(text: str) -> bool:
     try:
         address = ipaddress.ip_address(text)

@@ -19,7 +19,7 @@ from openboxd.errors import BoxdError, HostUnfit, OperationFailed
 from openboxd.host import programs
 from openboxd.model import Finding, Machine
 from openboxd.network import rules
-from openboxd.network.addresses import GATEWAY, GATEWAY_MAC, NETWORK, RESOLVER, host_resolver
+from openboxd.network.addresses import GATEWAY, GATEWAY_MAC, NETWORK, RESOLVER, host_resolver, kernel_words
 from openboxd.network.commands import ip, ip_json, nft
 from openboxd.network.tap import open_tap
 from openboxd.worker.ports import NetworkLink
@@ -78,7 +78,9 @@ class BridgeNetwork:
             hint = "; load the driver with: modprobe tun" if error.errno in (errno.ENOENT, errno.ENXIO) else ""
             text = f"machine '{machine.name}' could not be given a network device: {error.strerror}{hint}"
             raise OperationFailed(text) from error
-        return NetworkLink(NETWORK.prefixlen, GATEWAY, RESOLVER if self._resolver else "", tap=tap)
+        resolver = RESOLVER if self._resolver else ""
+        words = kernel_words(machine.address, resolver)
+        return NetworkLink(NETWORK.prefixlen, GATEWAY, resolver, tap=tap, words=words)
 
     async def attach(self, machine: Machine, run_id: str, pid: int) -> None:
         """See worker.ports.Network."""

@@ -16,7 +16,7 @@ from openboxd.errors import BoxdError, OperationFailed
 from openboxd.host import pidfd, programs
 from openboxd.host.process import start_detached
 from openboxd.model import Finding, Machine
-from openboxd.network.addresses import GATEWAY, NETWORK, RESOLVER
+from openboxd.network.addresses import GATEWAY, NETWORK, RESOLVER, kernel_words
 from openboxd.worker.ports import NetworkLink
 
 PASTA = "pasta"
@@ -60,7 +60,10 @@ class UserNetwork:
     async def prepare(self, machine: Machine, run_id: str) -> NetworkLink:
         """See worker.ports.Network."""
         out = await self._can_lead_out()
-        return NetworkLink(NETWORK.prefixlen, GATEWAY, RESOLVER if out else "", restricted=not out, apart=out)
+        resolver = RESOLVER if out else ""
+        words = kernel_words(machine.address, resolver)
+        around = [programs.find(APART[0]), *APART[1:]] if out else ()
+        return NetworkLink(NETWORK.prefixlen, GATEWAY, resolver, restricted=not out, around=around, words=words)
 
     async def attach(self, machine: Machine, run_id: str, pid: int) -> None:
         """See worker.ports.Network."""

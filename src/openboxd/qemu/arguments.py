@@ -36,6 +36,7 @@ class Handles:
 def arguments(program: str, spec: RunSpec, plan: Plan, handles: Handles, memory: Path | None = None) -> list[str]:
     """The whole command line; with `memory`, one that waits paused for the state that belongs to that RAM."""
     return [
+        *(spec.link.around if spec.link else ()),
         program,
         *_machine(spec, plan),
         *_memory(plan, memory),
@@ -75,7 +76,8 @@ def _memory(plan: Plan, memory: Path | None) -> list[str]:
 
 
 def _boot(spec: RunSpec) -> list[str]:
-    return ["-kernel", str(spec.kernel), "-initrd", str(spec.initrd), "-append", spec.cmdline]
+    words = [spec.cmdline, *([spec.link.words] if spec.link and spec.link.words else [])]
+    return ["-kernel", str(spec.kernel), "-initrd", str(spec.initrd), "-append", " ".join(words)]
 
 
 def _monitors(handles: Handles) -> list[str]:
@@ -102,10 +104,22 @@ def _disk(spec: RunSpec) -> list[str]:
 
 
 def _netdev(spec: RunSpec) -> list[str]:
-    """QEMU's own network, with nothing behind it: the guest reaches neither the host nor the world."""
-    network = ipaddress.ip_network(f"{spec.address}/24", strict=False)
+    """What is behind the card: a tap, or QEMU's own network; without a link one that leads nowhere."""
+    link = spec.link
+    if link is not None and link.tap >= 0:
+        return ["-netdev", _json({"type": "tap", "id": "net", "fd": str(link.tap), "vhost": False})]
+    prefix = link.prefix if link is not None else 24
+    network = ipaddress.ip_network(f"{spec.address}/{prefix}", strict=False)
     gateway, resolver = _others(network, spec.address)
-    net = {"type": "user", "id": "net", "restrict": True, "ipv6": False, "net": str(network)}
+    if link is not None:
+        gateway, resolver = link.gateway, link.resolver or resolver
+    net = {
+        "type": "user",
+        "id": "net",
+        "restrict": link is None or link.restricted,
+        "ipv6": False,
+        "net": str(network),
+    }
     return ["-netdev", _json(net | {"host": gateway, "dns": resolver, "dhcpstart": spec.address})]
 
 

@@ -42,7 +42,8 @@ class Launch:
                 monitor, saver_monitor, agent = numbers
                 handles = Handles(monitor, saver_monitor, agent, directory.pidfile, str(uuid.uuid4()))
                 argv = arguments(program, spec, plan, handles, memory)
-                return cls(directory, start_detached(argv, log=directory.log, fds=numbers))
+                tap = [spec.link.tap] if spec.link and spec.link.tap >= 0 else []
+                return cls(directory, start_detached(argv, log=directory.log, fds=[*numbers, *tap]))
         except OSError as error:
             directory.remove()
             raise OperationFailed(f"machine {spec.name} could not be started: {error.strerror or error}") from error

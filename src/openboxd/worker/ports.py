@@ -205,6 +205,10 @@ class Hypervisor(Protocol):
         """Ids of all runs of this home whose process is alive, known to the store or not; no side effects."""
         ...
 
+    async def sweep(self) -> int:
+        """Remove what ended runs of this home left (sockets, logs); how many there were. Only while none starts."""
+        ...
+
     async def adopt(self, run_id: str) -> Run | None:
         """Take over a run from an earlier daemon; None if its process is gone.
 
@@ -582,7 +586,8 @@ class NetworkLink:
         tap: descriptor of a tap device; -1 = QEMU's own user network. It belongs to whoever called `prepare`, who
             closes it once the run has it.
         restricted: QEMU's user network leads nowhere.
-        apart: the run gets a network namespace of its own.
+        around: the program, with arguments, that the run's program is started by (as the same process).
+        words: what the guest's kernel is told on its command line to have its address.
     """
 
     prefix: int
@@ -590,7 +595,8 @@ class NetworkLink:
     resolver: str
     tap: int = -1
     restricted: bool = True
-    apart: bool = False
+    around: Sequence[str] = ()
+    words: str = ""
 
 
 class Network(Protocol):
