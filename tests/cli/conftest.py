@@ -8,6 +8,7 @@ import os
 import pty
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,13 +41,13 @@ class Result:
 class Boxd:
     """Runs `boxd`."""
 
-    def __init__(self, address: str, home: Path) -> None:
+    def __init__(self, address: str, home: Path, key: str = KEY) -> None:
         self.environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "LANG": "C.UTF-8",
             "BOXD_BASE_URL": f"http://{address}",
-            "BOXD_API_KEY": KEY,
+            "BOXD_API_KEY": key,
         }
 
     async def start(self, *argv: str, stdin=asyncio.subprocess.DEVNULL, **options):
@@ -71,8 +72,12 @@ class Boxd:
             raise
         return Result(process.returncode, out or b"", (err or b"").decode())
 
-    async def on_terminal(self, *argv: str, reply: bytes, until: bytes, **options) -> tuple[int, bytes]:
-        """Run on a terminal of its own; once `until` has been shown, type `reply`. Status, and all that was shown."""
+    async def on_terminal(
+        self, *argv: str, reply: bytes | Callable[[], None], until: bytes, **options
+    ) -> tuple[int, bytes]:
+        """Run on a terminal of its own; once `until` has been shown, type `reply`, or call it.
+
+        The status, and all that was shown."""
         master, slave = pty.openpty()
         process = await self.start(
             *argv, stdin=slave, stdout=slave, stderr=slave, preexec_fn=lambda: _own_terminal(), **options
@@ -85,8 +90,11 @@ class Boxd:
                 while piece := await _read(master):
                     shown += piece
                     if not typed and until in shown:
-                        os.write(master, reply)
                         typed = True
+                        if callable(reply):
+                            reply()
+                        else:
+                            os.write(master, reply)
                 return await process.wait(), bytes(shown)
         finally:
             if process.returncode is None:

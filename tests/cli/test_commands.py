@@ -299,14 +299,6 @@ async def test_images_doctor_version(boxd):
     assert (await boxd("version")).text.startswith("boxd ")
 
 
-async def test_progress_is_for_terminals_only(boxd, service):
-    done = await boxd("image", "build", "small")
-    assert (done.err, done.text) == ("", "image small is ready (sha256:d1)\n")
-    status, shown = await boxd.on_terminal("machine", "new", "web", until=b"never", reply=b"")
-    assert status == 0
-    assert b"running" in shown
-
-
 async def test_completion(boxd, web):
     for shell in ("bash", "zsh", "fish"):
         assert "_BOXD_COMPLETE" in (await boxd("completion", shell)).text
