@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -94,14 +95,58 @@ def test_identity_stays(daemon: Daemon) -> None:
     assert {k: after[k] for k in after if k != "boot"} == {k: before[k] for k in before if k != "boot"}
 
 
-def test_the_clock_is_right_and_random_numbers_are_new(daemon: Daemon) -> None:
+CLOCKS = "import time; print(time.time(), time.monotonic())"
+WATCH = """
+import os, time
+last = time.monotonic()
+while True:
+    now = time.monotonic()
+    if now < last:
+        open("back", "a").write(f"from {last} to {now}\\n")
+    if not os.path.exists("watching"):
+        open("watching", "w").write(str(os.getpid()))
+    last = now
+    time.sleep(0.005)
+"""
+
+
+def clocks(daemon: Daemon) -> tuple[float, float]:
+    """How far the guest's clock is from ours at least, in seconds; its monotonic clock."""
+    before = time.time()
+    answer = daemon.boxd("machine", "exec", GOLDEN, "--", "python3", "-c", CLOCKS).stdout.split()
+    real, monotonic = map(float, answer)
+    return max(before - real, real - time.time(), 0.0), monotonic
+
+
+def test_the_clocks_after_a_restore(daemon: Daemon) -> None:
+    """Wall-clock time is the host's; monotonic time goes on from the captured value and never steps back."""
+    daemon.sh(f"cat > watch.py <<'END'\n{WATCH}END\nsetsid python3 watch.py >/dev/null 2>&1 </dev/null &")
+    daemon.sh("for i in $(seq 300); do test -s watching && exit 0; sleep 0.1; done; exit 1")
+    _, first = clocks(daemon)
     daemon.boxd("machine", "checkpoint", "save", GOLDEN, "here")
-    daemon.sh("sleep 5")
+    _, last = clocks(daemon)
+    daemon.sh("rm watching; sleep 15")
+    _, later = clocks(daemon)
+    for _ in range(3):
+        began = time.monotonic()
+        daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "here", "-y")
+        skew, monotonic = clocks(daemon)
+        took = time.monotonic() - began
+        print(f"off by {skew:.3f} s; monotonic {monotonic:.2f}, captured between {first:.2f} and {last:.2f}")
+        assert skew <= 1.0
+        assert first <= monotonic <= last + took
+        assert daemon.sh(
+            "rm watching; for i in $(seq 300); do test -s watching && break; sleep 0.1; done; cat watching"
+        )
+        assert daemon.sh("cat back 2>/dev/null || echo never") == "never\n"
+    print(f"before the restores monotonic time was {later:.2f}")
+
+
+def test_random_numbers_are_new_after_each_restore(daemon: Daemon) -> None:
+    daemon.boxd("machine", "checkpoint", "save", GOLDEN, "here")
     seen = set()
     for _ in range(3):
         daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "here", "-y")
-        skew = daemon.boxd("machine", "exec", GOLDEN, "--", "python3", "-c", "import time; print(time.time())").stdout
-        print("guest clock", skew)
         seen.add(daemon.sh("head -c 16 /dev/urandom | od -An -tx1; cat /proc/sys/kernel/random/uuid"))
     assert len(seen) == 3
     assert "crng reseeded due to virtual machine fork" in daemon.sh("sudo dmesg")
