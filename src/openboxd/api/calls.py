@@ -7,11 +7,14 @@ gRPC they would end UNAVAILABLE, which tells clients that nothing was applied an
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from openboxd.errors import BoxdError, Interrupted, OutcomeUnknown, Unauthenticated, Unavailable
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -73,7 +76,11 @@ class Calls:
         except TimeoutError:
             for task, call in self._calls.items():
                 self._end(task, call, _stopped(call))
-            await asyncio.wait(list(self._calls), timeout=grace)
+            try:
+                async with asyncio.timeout(grace):
+                    await self._idle.wait()
+            except TimeoutError:
+                log.warning("%d calls do not end; their callers are left without a word", len(self._calls))
 
     @staticmethod
     def _end(task: asyncio.Task[object], call: Call, verdict: BoxdError) -> None:

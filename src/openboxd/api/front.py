@@ -132,6 +132,8 @@ class Front:
             await self._converse(connection, host, f"{host}:{port}")
         except (OSError, TimeoutError) as error:
             log.debug("a connection of %s ended: %s", host, error)
+        except Exception:
+            log.exception("a connection of %s ended by a fault inside boxd", host)
         finally:
             connection.close()  # a transport that had it has been aborted or has lost it by now
 
