@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import random
 import shutil
 from collections.abc import Iterator
@@ -12,23 +12,43 @@ import numpy as np
 import pytest
 
 from openboxd.host import holes, reflink
+from openboxd.host.extents import file_usage
 from openboxd.qemu.memory_image import IncompleteImage, MemoryImage
 from openboxd.qemu.stream import PAGE
+from tests.host.xfs import mounted
 
 PAGES = 700
+CLONE = reflink.clone_file
+
+
+@pytest.fixture(scope="module")
+def xfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with mounted(tmp_path_factory.mktemp("image")) as point:
+        yield point
+
+
+@pytest.fixture(params=["reflinks", "none"])
+def directory(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Where a child is a reflink of its parent, and where it cannot be: the content is the same."""
+    if request.param == "none":
+        yield request.getfixturevalue("without_reflinks")
+        return
+    made = request.getfixturevalue("xfs") / f"image-{random.randrange(1 << 40):x}"
+    made.mkdir()
+    assert reflink.probe(made)[0]
+    yield made
+    shutil.rmtree(made)
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Iterator[Path]:
-    """On the pool's filesystem if one is given, so that sharing is tried; the content is the same anywhere."""
-    given = os.environ.get("BOXD_TEST_POOL")
-    if given is None:
-        yield tmp_path
-        return
-    made = Path(given) / f"image-{random.randrange(1 << 40):x}"
-    made.mkdir()
-    yield made
-    shutil.rmtree(made)
+def without_reflinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory in which no file can be cloned, whatever its filesystem can."""
+
+    def refuse(source: Path, target: Path) -> None:
+        raise OSError(errno.EOPNOTSUPP, "no reflinks here")
+
+    monkeypatch.setattr(reflink, "clone_file", refuse)
+    return tmp_path
 
 
 def page(seed: int) -> np.ndarray:
@@ -47,6 +67,12 @@ def zero(image: MemoryImage, pages: list[int]) -> None:
 def data_pages(path: Path) -> set[int]:
     with path.open("rb") as file:
         return {at for a, b in holes.data_ranges(file.fileno()) for at in range(a // PAGE, -(-b // PAGE))}
+
+
+def shared(path: Path) -> int:
+    """How many pages of the file lie in blocks that another file has too."""
+    with path.open("rb") as file:
+        return file_usage(file.fileno()).shared_bytes // PAGE
 
 
 def take(path: Path, content: dict[int, int], parent: Path | None = None) -> MemoryImage:
@@ -78,9 +104,12 @@ def test_a_child_is_right_and_writes_only_what_differs(directory: Path) -> None:
     image = take(directory / "b", second, directory / "a")
     assert (directory / "b").read_bytes() == expected(second)
     assert (directory / "a").read_bytes() == expected(first)
-    if reflink.probe(directory)[0]:
+    if reflink.clone_file is CLONE:
         changed = sum(1 for at in second if first.get(at) != second[at])
         assert image.written_pages == changed
+        assert shared(directory / "b") == shared(directory / "a") == len(second) - changed
+    else:
+        assert image.written_pages == len(second)
 
 
 def test_the_last_word_counts(directory: Path) -> None:

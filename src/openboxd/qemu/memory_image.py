@@ -100,6 +100,7 @@ class MemoryImage:
         source = os.open(parent, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             if os.fstat(source).st_size != ram_bytes:
+                os.close(source)
                 return False
             reflink.clone_file(parent, path)
             for start, end in holes.data_ranges(source):
