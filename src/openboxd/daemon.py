@@ -14,6 +14,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from openboxd import __version__, images
 from openboxd.api.server import serve as serve_api
@@ -21,13 +22,15 @@ from openboxd.api.tls import kept_tls
 from openboxd.client.config import config_path, read_config, write_config
 from openboxd.control import accounts
 from openboxd.control.control import Control
+from openboxd.control.questions import Questions
 from openboxd.errors import BoxdError, NotFound
 from openboxd.guest import payload
 from openboxd.guest.connector import ChannelConnector
 from openboxd.host import doctor
 from openboxd.host.ca import open_authority
 from openboxd.host.files import write_atomic
-from openboxd.model import Finding, Image
+from openboxd.host.ssh_ca import HostIdentity, SshAuthority, open_ssh_authority
+from openboxd.model import Finding, Image, Machine
 from openboxd.pool import DirectoryPool, open_pool
 from openboxd.qemu.hypervisor import QemuHypervisor
 from openboxd.settings import Settings
@@ -125,12 +128,18 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
 
 def _control(settings: Settings, store: SqlStore, pool: DirectoryPool, fault: Fault) -> Control:
     hypervisor = QemuHypervisor(settings, lambda: _any_kernel(store, pool))
+    authority = open_ssh_authority(settings.ssh_dir)
+    questions = Questions(store, lambda machine: _host_key(settings, pool, authority, machine))
+
+    async def answer(agent_socket: Path, question: dict[str, Any]) -> dict[str, Any]:
+        return await questions.answer(agent_socket.parent.name, question)
+
     drivers = Drivers(
         settings=settings,
         store=store,
         pool=pool,
         hypervisor=hypervisor,
-        connector=ChannelConnector(),
+        connector=ChannelConnector(questions=answer),
         cmdline=images.cmdline,
         fault=fault,
     )
@@ -138,18 +147,27 @@ def _control(settings: Settings, store: SqlStore, pool: DirectoryPool, fault: Fa
     async def examine() -> Sequence[Finding]:
         return await _examine(settings, hypervisor, pool)
 
-    return Control(drivers, store, Builder(settings.mirror), examine)
+    return Control(drivers, store, Builder(settings.mirror), examine, authority.public_line)
+
+
+def _host_key(settings: Settings, pool: Pool, authority: SshAuthority, machine: Machine) -> HostIdentity:
+    """A machine's SSH host key, certified for the names that this host is reached by."""
+    return authority.identity(pool.machine_dir(machine.id), machine.id, _own_names(settings))
 
 
 def _certificate(settings: Settings) -> tuple[Path, Path]:
     """The API's certificate and its key: the user's, else one under our own root."""
     if settings.tls_cert is not None and settings.tls_key is not None:
         return settings.tls_cert, settings.tls_key
-    host = settings.listen.rpartition(":")[0].strip("[]")
-    names = [settings.zone, f"*.{settings.zone}", "localhost", "127.0.0.1", "::1", socket.gethostname(), host]
-    hosts = [name for name in dict.fromkeys(names) if name and not _is_wildcard(name)]
-    issued = open_authority(settings.tls_dir).issue("server", hosts)
+    issued = open_authority(settings.tls_dir).issue("server", [f"*.{settings.zone}", *_own_names(settings)])
     return issued, issued
+
+
+def _own_names(settings: Settings) -> Sequence[str]:
+    """Names and addresses by which this host is reached."""
+    host = settings.listen.rpartition(":")[0].strip("[]")
+    names = [settings.zone, "localhost", "127.0.0.1", "::1", socket.gethostname(), host]
+    return [name for name in dict.fromkeys(names) if name and not _is_wildcard(name)]
 
 
 def _any_kernel(store: SqlStore, pool: Pool) -> Path | None:

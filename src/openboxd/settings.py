@@ -25,6 +25,7 @@ class Settings:
         accel: "auto", "kvm" or "tcg".
         qemu: name or path of the QEMU program.
         zone: DNS zone under which machines have their domains.
+        network: "auto", "bridge" or "user": what is behind the machines' cards.
         tls_cert, tls_key: PEM files of a certificate of one's own for the API; None = one under boxd's own root.
         pool_bytes: size of a pool image to be made; 0 = a share of what is free.
         mirror: where image builds fetch Debian packages; empty = mmdebstrap's default.
@@ -39,6 +40,7 @@ class Settings:
     accel: str = "auto"
     qemu: str = "qemu-system-x86_64"
     zone: str = "boxd.localhost"
+    network: str = "auto"
     tls_cert: Path | None = None
     tls_key: Path | None = None
     pool_bytes: int = 0
@@ -68,6 +70,11 @@ class Settings:
         return self.home / "tls"
 
     @property
+    def ssh_dir(self) -> Path:
+        """The authority that signs the machines' SSH host keys."""
+        return self.home / "ssh"
+
+    @property
     def admin_key(self) -> Path:
         """The owner's API key, 0600."""
         return self.home / "admin.key"
@@ -93,13 +100,16 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     """Build the settings from arguments and environment.
 
     Raises:
-        InvalidArgument: `BOXD_ACCEL`, `BOXD_POOL_SIZE` or the listen address is malformed, or one of `BOXD_TLS_CERT`
-            and `BOXD_TLS_KEY` is missing.
+        InvalidArgument: `BOXD_ACCEL`, `BOXD_NETWORK`, `BOXD_POOL_SIZE` or the listen address is malformed, or one of
+            `BOXD_TLS_CERT` and `BOXD_TLS_KEY` is missing.
     """
     environ = os.environ if environ is None else environ
     accel = environ.get("BOXD_ACCEL", "auto")
     if accel not in ("auto", "kvm", "tcg"):
         raise InvalidArgument(f"BOXD_ACCEL is '{accel}'; it must be auto, kvm or tcg")
+    network = environ.get("BOXD_NETWORK", "auto")
+    if network not in ("auto", "bridge", "user"):
+        raise InvalidArgument(f"BOXD_NETWORK is '{network}'; it must be auto, bridge or user")
     listen = listen or environ.get("BOXD_LISTEN") or DEFAULT_LISTEN
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit() or not 0 <= int(port) <= 65535:
@@ -116,6 +126,7 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         accel=accel,
         qemu=environ.get("BOXD_QEMU", "qemu-system-x86_64"),
         zone=environ.get("BOXD_ZONE", "boxd.localhost"),
+        network=network,
         tls_cert=Path(tls_cert).absolute() if tls_cert else None,
         tls_key=Path(tls_key).absolute() if tls_key else None,
         pool_bytes=_size("BOXD_POOL_SIZE", environ.get("BOXD_POOL_SIZE", "")),

@@ -65,6 +65,7 @@ class FakeService:
     """See api.ports.Service. Build it inside a running loop; `close` ends what it started."""
 
     zone = "boxd.test"
+    ssh_host_key = "ssh-ed25519 AAAAfake"
     data_dir = "/var/lib/boxd"
 
     def __init__(self, root: Path) -> None:

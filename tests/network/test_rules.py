@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from openboxd.control import sizes
-from openboxd.errors import InvalidArgument
-from openboxd.network import choose, rules
+from openboxd.network import rules
 from openboxd.network.addresses import GATEWAY, GATEWAY_MAC, NETWORK, RESOLVER, host_resolver, kernel_words
 from openboxd.network.tap import open_tap
-from openboxd.settings import Settings
 
 
 def test_machines_are_given_addresses_of_this_network() -> None:
@@ -62,8 +60,3 @@ def test_the_first_file_counts(tmp_path: Path) -> None:
     assert host_resolver([real, stub]) == "192.0.2.1"
     assert host_resolver([stub, real]) == ""
     assert host_resolver([tmp_path / "none"]) == ""
-
-
-async def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="BOXD_NETWORK is 'vde'; it must be auto, bridge or user"):
-        await choose(Settings(home=tmp_path), "vde", [])

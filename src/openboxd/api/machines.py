@@ -60,7 +60,10 @@ async def list_vms(service: Service, caller: Caller, request: pb.ListVmsRequest)
     if request.org:
         raise NotFound(f"organization '{request.org}' not found")
     machines = service.machines(caller, tuple(request.label_selector))
-    return pb.ListVmsResponse(vms=[convert.machine_to_wire(service, caller, machine) for machine in machines])
+    return pb.ListVmsResponse(
+        vms=[convert.machine_to_wire(service, caller, machine) for machine in machines],
+        ssh_host_key=service.ssh_host_key,
+    )
 
 
 async def destroy_vm(service: Service, caller: Caller, request: pb.DestroyVmRequest) -> pb.DestroyVmResponse:

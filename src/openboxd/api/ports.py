@@ -48,6 +48,7 @@ class Service(Protocol):
     """The use-cases."""
 
     zone: str
+    ssh_host_key: str  # public key of the authority that signs the machines' host keys
     data_dir: str  # for people to read
 
     def authenticate(self, credential: str) -> Caller:

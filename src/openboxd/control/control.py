@@ -92,8 +92,16 @@ Examine = Callable[[], Awaitable[Sequence[Finding]]]
 class Control:
     """Implements `api.ports.Service`."""
 
-    def __init__(self, drivers: Drivers, store: ControlStore, builder: ImageBuilder, examine: Examine) -> None:
+    def __init__(
+        self,
+        drivers: Drivers,
+        store: ControlStore,
+        builder: ImageBuilder,
+        examine: Examine,
+        ssh_host_key: str = "",
+    ) -> None:
         self.zone = drivers.settings.zone
+        self.ssh_host_key = ssh_host_key
         self.data_dir = str(drivers.settings.home)
         self.team = Team(drivers)
         self._drivers, self._store, self._examine = drivers, store, examine

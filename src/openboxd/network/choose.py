@@ -6,28 +6,23 @@ import logging
 import os
 from collections.abc import Sequence
 
-from openboxd.errors import HostUnfit, InvalidArgument
+from openboxd.errors import HostUnfit
 from openboxd.model import Machine
 from openboxd.network.bridge import BridgeNetwork
 from openboxd.network.user import UserNetwork
 from openboxd.settings import Settings
 from openboxd.worker.ports import Network
 
-KINDS = ("auto", "bridge", "user")
-
 log = logging.getLogger(__name__)
 
 
-async def choose(settings: Settings, kind: str, machines: Sequence[Machine]) -> Network:
-    """Open the network of this kind; `auto` is the bridge for root where the host lets us, else the user network.
+async def choose(settings: Settings, machines: Sequence[Machine]) -> Network:
+    """Open the network that is wanted; `auto` is the bridge for root where the host lets us, else the user network.
 
     Raises:
         HostUnfit: the bridge was asked for and cannot be had.
-        InvalidArgument: there is no such kind.
     """
-    if kind not in KINDS:
-        raise InvalidArgument(f"BOXD_NETWORK is '{kind}'; it must be {', '.join(KINDS[:-1])} or {KINDS[-1]}")
-    user = UserNetwork(settings.run_dir)
+    kind, user = settings.network, UserNetwork(settings.run_dir)
     if kind == "bridge" or (kind == "auto" and os.geteuid() == 0):
         bridge = BridgeNetwork(settings.run_dir.name)
         try:
