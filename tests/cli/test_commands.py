@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-import stat
 import subprocess
+import sys
 
 import pytest
 
 from openboxd.model import GIB
 from tests.cli.conftest import BOXD
 
+HEAVY = {"grpc", "google", "numpy", "sqlalchemy", "alembic", "rich", "cryptography"}
 
-def test_help_is_quick():
-    """Processor time, so that a busy host does not matter."""
+
+def test_help_loads_nothing_heavy():
+    program = "import sys; import openboxd.cli.main; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert not HEAVY & set(loaded.split())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([BOXD, "--help"], check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.3
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"boxd --help took {1000 * used:.0f} ms of processor time")
 
 
 def commands(group, path=()):
@@ -308,50 +313,3 @@ async def test_completion(boxd, web):
     hint = {"_BOXD_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "5"}
     assert "one" in (await boxd(env=hint)).text
     assert BOXD.exists()
-
-
-# -- cp
-
-
-async def test_a_file_there_and_back(boxd, web, service, tmp_path):
-    data = os.urandom(3_000_000)
-    (tmp_path / "f").write_bytes(data)
-    assert (await boxd("machine", "cp", str(tmp_path / "f"), "web:")).text == "copied 1 file, 2.9M\n"
-    assert (service.home("web") / "f").read_bytes() == data
-    assert (await boxd("machine", "cp", "web:~/f", "-")).out == data
-    done = await boxd("machine", "cp", "web:f", str(tmp_path / "g"), "--json")
-    assert done.json["bytes"] == len(data)
-    assert (tmp_path / "g").read_bytes() == data
-    assert (await boxd("machine", "cp", "-", "web:/home/boxd/h", feed=b"piped")).status == 0
-    assert (service.home("web") / "h").read_bytes() == b"piped"
-
-
-async def test_a_tree_there_and_back(boxd, web, service, tmp_path):
-    source = tmp_path / "site"
-    (source / "sub/empty").mkdir(parents=True)
-    (source / "run").write_text("#!/bin/sh\n")
-    (source / "run").chmod(0o755)
-    (source / "sub/page").write_text("page")
-    (source / "link").symlink_to("/etc/passwd")
-    done = await boxd("machine", "cp", str(source), "web:")
-    assert (done.status, "-r" in done.err) == (1, True)
-    done = await boxd("machine", "cp", "-r", str(source), "web:")
-    assert (done.status, "skipped" in done.err) == (0, True), done
-    done = await boxd("machine", "cp", "-r", "web:site", str(tmp_path / "back"))
-    assert done.status == 0, done.err
-    names = sorted(str(p.relative_to(tmp_path / "back")) for p in (tmp_path / "back").rglob("*"))
-    assert names == ["run", "sub", "sub/empty", "sub/page"]
-    assert (tmp_path / "back/run").stat().st_mode & stat.S_IXUSR
-    assert not (tmp_path / "back/sub/page").stat().st_mode & stat.S_IXUSR
-
-
-async def test_copying_errors_are_one_line(boxd, web, tmp_path):
-    for argv in (
-        [str(tmp_path / "missing"), "web:"],
-        ["web:missing", str(tmp_path)],
-        ["ghost:f", str(tmp_path)],
-        [str(BOXD), "web:no/such/dir"],
-    ):
-        done = await boxd("machine", "cp", *argv)
-        assert (done.status, done.out, done.err.count("\n")) == (1, b"", 1), done
-    assert list(tmp_path.glob("*.*")) == []

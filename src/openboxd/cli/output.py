@@ -61,11 +61,11 @@ def facts(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes in powers of 1024, as in `24.3G`."""
+    """Bytes in powers of 1024, as in `24.3G` and `18B`."""
     amount = float(count)
-    for unit in ("", "K", "M", "G"):
+    for unit in ("B", "K", "M", "G"):
         if amount < 1024:
-            return f"{amount:.1f}{unit}" if unit else str(count)
+            return f"{count}B" if unit == "B" else f"{amount:.1f}{unit}"
         amount /= 1024
     return f"{amount:.1f}T"
 

@@ -9,8 +9,9 @@ import click
 from openboxd.cli.base import Command
 from openboxd.cli.machine.download import download
 from openboxd.cli.machine.paths import Place, parse
+from openboxd.cli.machine.tally import Tally, counting
 from openboxd.cli.machine.upload import upload
-from openboxd.cli.output import answer, fail, size
+from openboxd.cli.output import answer, fail, note
 from openboxd.cli.state import State, pass_state
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ def cp(state: State, source: str, target: str, recursive: bool) -> None:
 
     The machine's side is NAME:PATH; a relative PATH, and ~, begin in /home/boxd. A local name with a colon is
     written ./a:b. A file appears under its name only when it is whole.
+
+    Executables stay executable. With -r symbolic links are copied as links; one that is named itself is followed.
+    Pipes, sockets and devices are not copied: stderr names them, the rest is copied, and the exit status is 1.
+
+    With --json: {source, target, files, links, bytes, skipped}.
     """
     origin, goal = parse(source), parse(target)
     if origin.is_remote == goal.is_remote:
@@ -40,17 +46,23 @@ def cp(state: State, source: str, target: str, recursive: bool) -> None:
     if state.json and target == "-":
         raise click.UsageError("--json and - both want stdout")
     try:
-        count, total = state.run(lambda client: _copy(client, origin, goal, recursive))
+        tally = state.run(lambda client: _copy(client, origin, goal, recursive))
     except BrokenPipeError:
         raise
     except OSError as error:
         fail(f"{error.filename or source}: {error.strerror}")
-    text = "" if target == "-" else f"copied {count} file{'s' if count != 1 else ''}, {size(total)}"
-    answer(state, {"source": source, "target": target, "files": count, "bytes": total}, text)
+    data = {"source": source, "target": target, "files": tally.files, "links": tally.links}
+    answer(state, {**data, "bytes": tally.bytes, "skipped": tally.skipped}, "" if target == "-" else tally.text())
+    for each in tally.skipped:
+        note(f"skipped {each}")
+    if tally.skipped:
+        fail(f"not everything was copied: {len(tally.skipped)} skipped, everything else is there")
 
 
-async def _copy(client: Client, origin: Place, goal: Place, recursive: bool) -> tuple[int, int]:
-    """How many files and bytes were copied."""
-    if goal.is_remote:
-        return await upload(client, origin.path, goal, recursive)
-    return await download(client, origin, goal.path, recursive)
+async def _copy(client: Client, origin: Place, goal: Place, recursive: bool) -> Tally:
+    async with counting(f"copying {origin.path}") as tally:
+        if goal.is_remote:
+            await upload(client, origin.path, goal, recursive, tally)
+        else:
+            await download(client, origin, goal.path, recursive, tally)
+    return tally

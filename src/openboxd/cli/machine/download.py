@@ -1,7 +1,7 @@
 """Copying from a machine to this host.
 
-What comes from a machine is not trusted: names that would leave the target directory are refused, and links are
-skipped with a remark, as following them would write wherever the machine likes.
+What comes from a machine is not trusted: names that would leave the target directory are refused, and links are made
+after everything else and never followed, as following them would write wherever the machine likes.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import posixpath
 import secrets
+import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from openboxd.cli.machine.many import read_links
 from openboxd.cli.machine.paths import Place, is_directory
-from openboxd.cli.output import note
+from openboxd.cli.machine.tally import Tally
 from openboxd.errors import InvalidArgument, OutcomeUnknown
 
 if TYPE_CHECKING:
@@ -27,15 +29,24 @@ PLAIN = 0o666
 PROGRAM = 0o777
 """Modes of new files; the umask applies, as to every file that a program of this user makes."""
 
+KINDS = {"p": "a named pipe", "s": "a socket", "c": "a device", "b": "a device"}
+"""By the first letter of a listing."""
 
-async def download(client: Client, origin: Place, target: str, recursive: bool) -> tuple[int, int]:
-    """Files and bytes copied."""
+Links = list[tuple[Place, Path]]
+
+
+async def download(client: Client, origin: Place, target: str, recursive: bool, tally: Tally) -> None:
+    """Copy, and count in `tally` what was copied and what was not."""
     if target == "-":
-        return 1, await _fetch(client, origin, sys.stdout.buffer)
+        await _fetch(client, origin, sys.stdout.buffer, tally)
+        return
     into = _destination(origin, target)
-    if recursive and await is_directory(client, origin):
-        return await _download_tree(client, origin, into)
-    return 1, await _download_file(client, origin, into, PLAIN)
+    if not (recursive and await is_directory(client, origin)):
+        await _download_file(client, origin, into, PLAIN, tally)
+        return
+    links: Links = []
+    await _download_tree(client, origin, into, links, tally)
+    await _make_links(client, origin.machine, links, tally)
 
 
 def _destination(origin: Place, target: str) -> Path:
@@ -45,27 +56,27 @@ def _destination(origin: Place, target: str) -> Path:
         return local
     name = posixpath.basename(origin.path.rstrip("/"))
     if name in ("", ".", ".."):
-        raise InvalidArgument(f"'{origin.machine}:{origin.path}' has no name of its own; say what it is to become")
+        raise InvalidArgument(f"'{origin}' has no name of its own; say what it is to become")
     return local / name
 
 
-async def _download_tree(client: Client, origin: Place, into: Path) -> tuple[int, int]:
+async def _download_tree(client: Client, origin: Place, into: Path, links: Links, tally: Tally) -> None:
     listing = await client.list_dir(origin.machine, origin.path)
     if listing.truncated:
         raise InvalidArgument(f"'{origin.path}' holds more entries than one listing shows; copy an archive of it")
     _make_directory(into)
-    files = total = 0
     for entry in listing.entries:
         check_name(entry.name)
-        place = origin.child(entry.name)
-        if entry.permissions[:1] not in ("-", "d"):
-            note(f"skipped {place.machine}:{place.path}: neither a file nor a directory")
+        place, local = origin.child(entry.name), into / entry.name
+        letter = entry.permissions[:1]
+        if letter == "l":
+            links.append((place, local))
+        elif letter not in ("-", "d"):
+            tally.skip(str(place), f"it is {KINDS.get(letter, 'of an unknown kind')}")
         elif entry.is_dir:
-            below = await _download_tree(client, place, into / entry.name)
-            files, total = files + below[0], total + below[1]
+            await _download_tree(client, place, local, links, tally)
         else:
-            files, total = files + 1, total + await _download_file(client, place, into / entry.name, _mode(entry))
-    return files, total
+            await _download_file(client, place, local, _mode(entry), tally)
 
 
 def check_name(name: str) -> None:
@@ -84,33 +95,64 @@ def _mode(entry: DirEntry) -> int:
     return PROGRAM if "x" in entry.permissions[1:4] else PLAIN
 
 
-async def _download_file(client: Client, origin: Place, into: Path, mode: int) -> int:
+async def _make_links(client: Client, machine: str, links: Links, tally: Tally) -> None:
+    targets = await read_links(client, machine, [place.path for place, _ in links])
+    for (place, local), target in zip(links, targets, strict=True):
+        if not target:
+            tally.skip(str(place), "where the link points could not be read")
+            continue
+        with _naming(local) as temporary:
+            temporary.symlink_to(target)
+            temporary.rename(local)  # refused where a directory is
+        tally.links += 1
+
+
+async def _download_file(client: Client, origin: Place, into: Path, mode: int, tally: Tally) -> None:
     with _replacing(into, mode) as stream:
-        return await _fetch(client, origin, stream)
+        await _fetch(client, origin, stream, tally)
 
 
 @contextmanager
 def _replacing(into: Path, mode: int) -> Iterator[IO[bytes]]:
     """A file beside the target that takes its name at the end, so that a broken copy leaves the old one."""
-    if into.is_dir():
-        raise InvalidArgument(f"'{into}' is a directory; a file cannot take its place")
-    temporary = into.with_name(f".{into.name[:200]}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-    try:
+    _check_replaceable(into)
+    with _naming(into) as temporary:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
         temporary.rename(into)
-    except BaseException:
+
+
+def _check_replaceable(into: Path) -> None:
+    """Files and links are replaced, and nothing else: a device would be gone from this host."""
+    with suppress(OSError):  # what is in the way of a look is in the way of the copy, which says so
+        mode = into.lstat().st_mode
+        if stat.S_ISDIR(mode) or into.is_dir():
+            raise InvalidArgument(f"'{into}' is a directory; a file cannot take its place")
+        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            raise InvalidArgument(f"'{into}' is not a file, and is not replaced by one; - writes to stdout")
+
+
+@contextmanager
+def _naming(into: Path) -> Iterator[Path]:
+    """A temporary name beside `into`, gone at the end. Errors are about `into`: nobody gave the other name."""
+    temporary = into.with_name(f".boxd-{secrets.token_hex(8)}")
+    try:
+        yield temporary
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(into)) from None
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
-async def _fetch(client: Client, origin: Place, stream: IO[bytes]) -> int:
+async def _fetch(client: Client, origin: Place, stream: IO[bytes], tally: Tally) -> None:
     expected, total = 0, 0
+    tally.begin(str(origin))
     async for chunk in client.download(origin.machine, origin.path):
         expected = chunk.total_size or expected
         total += stream.write(chunk.data)
+        tally.add(len(chunk.data), expected)
     stream.flush()
     if expected and total != expected:
         raise OutcomeUnknown(f"'{origin.path}' has {expected} bytes but {total} came; copy it again")
-    return total
+    tally.end()

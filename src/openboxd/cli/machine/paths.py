@@ -27,6 +27,9 @@ class Place:
         """It is in a machine."""
         return bool(self.machine)
 
+    def __str__(self) -> str:
+        return f"{self.machine}:{self.path.removeprefix('./')}" if self.is_remote else self.path
+
     def child(self, name: str) -> Place:
         """The path of an entry of this directory."""
         return Place(posixpath.join(self.path, name), self.machine)

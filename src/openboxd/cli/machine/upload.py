@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from openboxd.cli.machine.many import make_executable, make_links
 from openboxd.cli.machine.paths import Place, is_directory
-from openboxd.cli.machine.shell import shell_line
-from openboxd.cli.output import note
+from openboxd.cli.machine.tally import Tally
 from openboxd.errors import AlreadyExists, InvalidArgument
-from openboxd.model import MIB, ExecRequest
+from openboxd.model import MIB
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
@@ -22,41 +24,88 @@ if TYPE_CHECKING:
 SPOOL = 64 * MIB
 """Bytes of stdin kept in memory before they go to a temporary file: an upload names its size first."""
 
+KINDS = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
-async def upload(client: Client, source: str, goal: Place, recursive: bool) -> tuple[int, int]:
-    """Files and bytes copied."""
+
+@dataclass(frozen=True)
+class Entry:
+    """Something to be copied: where it is, and its path below the target."""
+
+    local: Path
+    below: str
+    mode: int
+
+
+async def upload(client: Client, source: str, goal: Place, recursive: bool, tally: Tally) -> None:
+    """Copy, and count in `tally` what was copied and what was not."""
     into = await is_directory(client, goal)
     if source == "-":
         if into:
             raise InvalidArgument("stdin has no name; say which file it is to become")
-        return 1, await _upload_stdin(client, goal)
+        await _upload_stdin(client, goal, tally)
+        return
     entries = list(_walk(source, recursive))
     target = goal.child(_name(source)) if into else goal
-    files = total = 0
-    for local, below, directory in entries:
-        place = target.child(below) if below else target
-        if directory:
+    programs: list[str] = []
+    links: list[tuple[str, str]] = []
+    for entry in entries:
+        place = target.child(entry.below) if entry.below else target
+        if stat.S_ISDIR(entry.mode):
             await _ensure_directory(client, place)
+        elif stat.S_ISREG(entry.mode):
+            await _upload_file(client, entry.local, place, tally)
+            programs += [place.path] if entry.mode & 0o100 else []
+        elif stat.S_ISLNK(entry.mode):
+            links.append((str(entry.local.readlink()), place.path))
         else:
-            files, total = files + 1, total + await _upload_file(client, local, place)
-    return files, total
+            tally.skip(str(entry.local), f"it is {kind(entry.mode)}")
+    await _finish(client, goal.machine, programs, links, tally)
 
 
-def _walk(source: str, recursive: bool) -> Iterator[tuple[Path, str, bool]]:
-    """What to copy, parents first: the local path, the path below the target, and whether it is a directory."""
+async def _finish(
+    client: Client, machine: str, programs: list[str], links: list[tuple[str, str]], tally: Tally
+) -> None:
+    """What the file calls do not carry. Links come last, so that no file is written through one of them."""
+    for path in await make_executable(client, machine, programs):
+        tally.skip(str(Place(path, machine)), "it was copied but could not be made executable")
+    failed = await make_links(client, machine, links)
+    tally.links += len(links) - len(failed)
+    for path in failed:
+        tally.skip(str(Place(path, machine)), "the link could not be made there")
+
+
+def kind(mode: int) -> str:
+    """What a thing is that is neither file, directory nor link."""
+    return next((name for is_it, name in KINDS if is_it(mode)), "of an unknown kind")
+
+
+def _walk(source: str, recursive: bool) -> Iterator[Entry]:
+    """What to copy, parents first. A link that is named itself is followed, links below are entries."""
     root = Path(source)
-    if not root.is_dir():
-        yield root, "", False
-        return
-    if not recursive:
-        raise InvalidArgument(f"'{source}' is a directory; copy it with -r")
-    yield root, "", True
-    for child in sorted(root.rglob("*")):
-        # A link may lead out of the tree or around in it, and opening a pipe or device could wait for ever.
-        if child.is_symlink() or not (child.is_dir() or child.is_file()):
-            note(f"skipped {child}: neither a file nor a directory")
-        else:
-            yield child, child.relative_to(root).as_posix(), child.is_dir()
+    mode = root.stat().st_mode
+    if stat.S_ISDIR(mode):
+        if not recursive:
+            raise InvalidArgument(f"'{source}' is a directory; copy it with -r")
+        yield Entry(root, "", mode)
+        yield from _below(root, "")
+    elif stat.S_ISREG(mode):
+        yield Entry(root, "", mode)
+    else:
+        # Opening a pipe without a writer would wait for ever, and a device may have no end.
+        raise InvalidArgument(f"'{source}' is {kind(mode)}, and only files are copied; what comes from it goes by -")
+
+
+def _below(directory: Path, prefix: str) -> Iterator[Entry]:
+    for child in sorted(directory.iterdir()):
+        mode = child.lstat().st_mode
+        yield Entry(child, f"{prefix}{child.name}", mode)
+        if stat.S_ISDIR(mode):
+            yield from _below(child, f"{prefix}{child.name}/")
 
 
 def _name(source: str) -> str:
@@ -71,38 +120,28 @@ async def _ensure_directory(client: Client, place: Place) -> None:
         pass
 
 
-async def _upload_file(client: Client, local: Path, target: Place) -> int:
-    with _open(local) as stream:
-        about = os.fstat(stream.fileno())
-        written = await client.upload(target.machine, target.path, about.st_size, _pieces(stream))
-    if about.st_mode & 0o100:
-        await _make_executable(client, target)
-    return written
+async def _upload_file(client: Client, local: Path, target: Place, tally: Tally) -> None:
+    # Without waiting: what was a file a moment ago may be a pipe now.
+    descriptor = os.open(local, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        await _send(client, stream, os.fstat(descriptor).st_size, target, tally, str(local))
 
 
-def _open(local: Path) -> IO[bytes]:
-    return local.open("rb")
-
-
-async def _upload_stdin(client: Client, target: Place) -> int:
+async def _upload_stdin(client: Client, target: Place, tally: Tally) -> None:
     with tempfile.SpooledTemporaryFile(max_size=SPOOL) as spool:
         while piece := await asyncio.to_thread(sys.stdin.buffer.read, MIB):
             spool.write(piece)
         size = spool.tell()
         spool.seek(0)
-        return await client.upload(target.machine, target.path, size, _pieces(spool))
+        await _send(client, spool, size, target, tally, "stdin")
 
 
-async def _pieces(stream: IO[bytes]) -> AsyncIterator[bytes]:
-    while piece := await asyncio.to_thread(stream.read, MIB):
-        yield piece
+async def _send(client: Client, stream: IO[bytes], size: int, target: Place, tally: Tally, name: str) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        while piece := await asyncio.to_thread(stream.read, MIB):
+            yield piece
+            tally.add(len(piece))
 
-
-async def _make_executable(client: Client, target: Place) -> None:
-    """The file calls carry no mode, but a script that cannot be run is not what was copied."""
-    execution = await client.exec(target.machine, ExecRequest(shell_line(["chmod", "+x", "--", target.path])))
-    await execution.write_eof()
-    async for _ in execution.output():
-        pass
-    if execution.exit_code != 0:
-        note(f"{target.machine}:{target.path} could not be made executable")
+    tally.begin(name, size)
+    await client.upload(target.machine, target.path, size, pieces())
+    tally.end()
