@@ -55,8 +55,9 @@ cli.add_command(list_machines, "ls")
 
 def main() -> NoReturn:
     """Run, and turn every outcome into an exit status and at most one line of error."""
+    state = State()  # lives until the end: taking its connection down can abort the process
     try:
-        status = _run()
+        status = _run(state)
         sys.stdout.flush()
     except (BrokenPipeError, PipeClosed):
         status = PIPE_CLOSED
@@ -68,9 +69,9 @@ def main() -> NoReturn:
     os._exit(status)
 
 
-def _run() -> int:
+def _run(state: State) -> int:
     try:
-        result = cli.main(prog_name="boxd", standalone_mode=False, obj=State())
+        result = cli.main(prog_name="boxd", standalone_mode=False, obj=state)
         return result if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
