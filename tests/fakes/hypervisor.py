@@ -132,6 +132,9 @@ class FakeHypervisor:
         await self.at("leftovers")
         return [process.spec.run_id for process in self.host.alive()]
 
+    async def sweep(self) -> int:
+        return 0
+
     async def adopt(self, run_id: str) -> FakeRun | None:
         await self.at("adopt")
         process = self.host.processes.get(run_id)

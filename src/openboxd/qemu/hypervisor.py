@@ -103,6 +103,15 @@ class QemuHypervisor:
             os.close(process.pidfd)
         return sorted({run_id for process in found if (run_id := self._run_of(process.argv)) is not None})
 
+    async def sweep(self) -> int:
+        """Remove the directories of runs whose process is gone."""
+        alive = set(await self.leftovers())
+        paths = self._run_dir.iterdir() if self._run_dir.is_dir() else ()
+        ended = [RunDir(path) for path in paths if is_run_id(path.name) and path.name not in alive]
+        for directory in ended:
+            directory.remove()
+        return len(ended)
+
     async def adopt(self, run_id: str) -> Run | None:
         """Take over a run from an earlier daemon."""
         found = pidfd.find(lambda argv: self._run_of(argv) == run_id)

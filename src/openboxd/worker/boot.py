@@ -86,7 +86,7 @@ async def _shut_down(worker: MachineWorker) -> None:
 async def _boot(worker: MachineWorker, job: Job, operation: str, **values: Any) -> None:
     """End the present run if there is one, and start another on the machine's disk, with `values` changed."""
     store, machine, run_id = worker.drivers.store, worker.machine, new_run_id()
-    journal = await store.begin_operation(worker.id, "boot", {"run": run_id})
+    journal = await worker.journal("boot", {"run": run_id})
     steps, starting, begun = worker.steps(operation, journal), Starting(), time.monotonic()
     try:
         if values:

@@ -386,6 +386,16 @@ class MachineWorker:
 
         return Steps(operation, enter=enter, fault=self.drivers.fault)
 
+    async def journal(self, kind: str, detail: Mapping[str, Any]) -> int:
+        """Journal an operation; its id. Whoever is cancelled meanwhile has begun none: what is written then is ended."""
+        store = self.drivers.store
+        begun = asyncio.ensure_future(store.begin_operation(self.id, kind, detail))
+        try:
+            return await asyncio.shield(begun)
+        except asyncio.CancelledError:
+            await to_the_end(store.end_operation(await begun))
+            raise
+
     def relabel(self, operation: str) -> Callable[[Progress], None]:
         """A report function for drivers whose progress belongs to `operation`."""
         return lambda progress: self.report(replace(progress, operation=operation))

@@ -203,6 +203,11 @@ async def finish_removals(drivers: Drivers, workers: Workers) -> int:
     return await each(workers.values(), finish)
 
 
+async def sweep_runs(drivers: Drivers, workers: Workers) -> int:
+    """Once every run has been adopted or ended: what is left of others is of nobody."""
+    return await drivers.hypervisor.sweep()
+
+
 async def empty_staging(drivers: Drivers, workers: Workers) -> int:
     """Last: nothing above needs what lies there."""
     return await asyncio.to_thread(drivers.pool.recover)
@@ -216,5 +221,6 @@ RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...]
     ("finish operations", finish_operations),
     ("settle statuses", settle_statuses),
     ("finish removals", finish_removals),
+    ("sweep runs", sweep_runs),
     ("empty staging", empty_staging),
 )

@@ -53,8 +53,8 @@ async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job:
     label = f"checkpoint '{checkpoint.name}' on machine '{before.name}'"
     described = await asyncio.to_thread(manifest.read, capture, label)
     run_id = new_run_id()
-    journal = await drivers.store.begin_operation(
-        worker.id, "restore", {"checkpoint": checkpoint.id, "name": checkpoint.name, "run": run_id}
+    journal = await worker.journal(
+        "restore", {"checkpoint": checkpoint.id, "name": checkpoint.name, "run": run_id}
     )
     steps, starting = worker.steps("restore", journal), Starting()
     try:

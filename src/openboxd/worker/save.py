@@ -62,7 +62,7 @@ def _pending(machine: Machine, order: Save) -> Checkpoint:
 async def _capture(worker: MachineWorker, checkpoint: Checkpoint, begun: float) -> Checkpoint:
     """The capture, from the journal's first line to the `ready` row. Raises with nothing left behind."""
     drivers = worker.drivers
-    journal = await drivers.store.begin_operation(worker.id, "save", {"checkpoint": checkpoint.id})
+    journal = await worker.journal("save", {"checkpoint": checkpoint.id})
     steps = worker.steps("save", journal)
     final = drivers.pool.checkpoint_dir(worker.id, checkpoint.id)
     try:

@@ -1,0 +1,177 @@
+"""Two operations on one machine in every order, and what remains after hundreds of them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import resource
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from openboxd.errors import AlreadyExists, BoxdError, Busy, Interrupted, NotFound, WrongState
+from openboxd.model import CheckpointStatus, MachineStatus
+from tests.worker.world import LIMIT, OWNER, World
+
+Action = Callable[[World], Awaitable[object]]
+
+
+async def _save(world: World) -> None:
+    await world.control.save_checkpoint(OWNER, "web", "new")
+    await world.control.checkpoint_done(OWNER, "web", "new")
+
+
+ACTIONS: dict[str, Action] = {
+    "save": _save,
+    "restore a": lambda world: world.control.restore_checkpoint(OWNER, "web", "a"),
+    "restore b": lambda world: world.control.restore_checkpoint(OWNER, "web", "b"),
+    "remove a": lambda world: world.control.remove_checkpoint(OWNER, "web", "a"),
+    "stop": lambda world: world.control.stop_machine(OWNER, "web"),
+    "reboot": lambda world: world.control.reboot_machine(OWNER, "web"),
+    "rename": lambda world: world.control.rename_machine(OWNER, "web", "web"),
+    "destroy": lambda world: world.control.destroy_machine(OWNER, "web"),
+}
+
+WORDS = {
+    "save": "save of 'new'",
+    "restore a": "restore of 'a'",
+    "restore b": "restore of 'b'",
+    "remove a": "removal of 'a'",
+    "stop": "stop",
+    "reboot": "reboot",
+}
+
+FIRST_STEPS = {
+    "save": "save memory",
+    "restore a": "load",
+    "restore b": "load",
+    "stop": "powerdown",
+    "reboot": "powerdown",
+    "destroy": "kill",
+}
+"""Where the first operation is held so that the second one falls into it."""
+
+
+async def prepared(directory: Path) -> World:
+    world = World(directory)
+    await world.start()
+    await world.machine()
+    for name in ("a", "b"):
+        await world.sh(f"set v {name}; write file {name}")
+        await world.save(name)
+    await world.sh("set v new; write file new")
+    return world
+
+
+async def outcome(action: Awaitable[object]) -> BoxdError | None:
+    try:
+        async with asyncio.timeout(LIMIT):
+            await action
+    except BoxdError as error:
+        return error
+    return None
+
+
+async def consistent(world: World) -> None:
+    """The machine is in a state that somebody asked for, one process at most, and every checkpoint is good."""
+    assert world.leftovers() == []
+    machines = world.control.machines(OWNER)
+    if not machines:
+        return
+    assert machines[0].status in (MachineStatus.RUNNING, MachineStatus.STOPPED)
+    for view in await world.control.checkpoints(OWNER, "web"):
+        assert view.checkpoint.status is CheckpointStatus.READY
+        await world.control.restore_checkpoint(OWNER, "web", view.checkpoint.name)
+        if view.checkpoint.name in ("a", "b"):
+            assert await world.sh("get v; read file") == f"{view.checkpoint.name}\n{view.checkpoint.name}"
+    assert world.leftovers() == []
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(ACTIONS, ACTIONS)))
+async def test_at_the_same_moment(first: str, second: str, tmp_path: Path) -> None:
+    world = await prepared(tmp_path)
+    try:
+        results = await asyncio.gather(*(outcome(ACTIONS[name](world)) for name in (first, second)))
+        if world.control.machines(OWNER):
+            await world.settled()
+        assert None in results, results
+        allowed = (Busy, WrongState, NotFound, AlreadyExists, Interrupted)
+        assert all(error is None or isinstance(error, allowed) for error in results), results
+        if "destroy" in (first, second):
+            assert world.control.machines(OWNER) == []
+        await consistent(world)
+    finally:
+        await world.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [pair for pair in itertools.product(FIRST_STEPS, ACTIONS) if "rename" not in pair]
+)
+async def test_in_the_middle(first: str, second: str, tmp_path: Path) -> None:
+    """The second is refused with the name of the first, joins it if it is the same, or (a removal) takes over."""
+    world = await prepared(tmp_path)
+    try:
+        with world.host.hold(FIRST_STEPS[first]) as hold:
+            under_way = asyncio.ensure_future(outcome(ACTIONS[first](world)))
+            async with asyncio.timeout(LIMIT):
+                await hold.reached()
+            other = asyncio.ensure_future(outcome(ACTIONS[second](world)))
+            if second not in (first, "destroy") or second == "save":
+                error = await other  # decided at once, while the first one is held
+                if first == "destroy":
+                    assert isinstance(error, (Busy, WrongState, NotFound)), error
+                elif (first, second) == ("save", "save"):
+                    assert isinstance(error, AlreadyExists), error
+                else:
+                    assert isinstance(error, Busy) and f": {WORDS[first]} is running" in error.message, error
+            else:
+                await asyncio.sleep(0)
+        assert second in ("destroy", "save") or second != first or await other is None
+        ended = await under_way
+        assert ended is None or (second == "destroy" and isinstance(ended, (Interrupted, NotFound))), ended
+        await other
+        if "destroy" in (first, second):
+            assert world.control.machines(OWNER) == []
+        await consistent(world)
+    finally:
+        await world.close()
+
+
+async def test_two_hundred_rounds_leave_nothing(world: World) -> None:
+    """Descriptors, threads, tasks, memory, processes, files and bytes: after 200 rounds as after 20."""
+    await world.machine()
+    await world.save("base")
+
+    async def rounds(count: int) -> None:
+        for number in range(count):
+            await world.sh(f"set v {number}; write file {number}")
+            await world.save("r")
+            await world.control.restore_checkpoint(OWNER, "web", "r")
+            assert await world.sh("get v") == f"{number}\n"
+            await world.control.remove_checkpoint(OWNER, "web", "r")
+            if number % 10 == 0:
+                [item async for item in world.control.verify_checkpoint(OWNER, "web", "base")]
+
+    def count() -> dict[str, int]:
+        gc.collect()
+        return {
+            "descriptors": len(list(Path("/proc/self/fd").iterdir())),
+            "threads": threading.active_count(),
+            "tasks": len(asyncio.all_tasks()),
+            "processes": len(world.host.alive()),
+            "files": sum(1 for _ in world.pool.root.rglob("*")),
+            "bytes": sum(p.stat().st_blocks for p in world.pool.root.rglob("*") if p.is_file()) // 2048,
+            "watchers": len(world.control.team.worker(world.control.machine(OWNER, "web").id)._watchers),
+        }
+
+    await rounds(20)
+    before, memory = count(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    await rounds(180)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+    print(f"after 20 rounds {before}, after 200 {count()}; the peak of memory grew by {grown} KiB")
+    assert count() == before
+    assert grown < 16 * 1024, "the fake host keeps a record of every process; a leak would be megabytes a round"
+    assert world.leftovers() == []
