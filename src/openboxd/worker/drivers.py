@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from openboxd.host.boot import boot_id
 from openboxd.settings import Settings
-from openboxd.worker.ports import AgentConnector, Hypervisor, Pool, Store
+from openboxd.worker.ports import AgentConnector, Hypervisor, Pool, Store, Ways
 from openboxd.worker.steps import Fault, no_fault
+from openboxd.worker.ways import NoWays
 
 
 @dataclass(frozen=True)
@@ -27,5 +28,6 @@ class Drivers:
     hypervisor: Hypervisor
     connector: AgentConnector
     cmdline: Callable[[str, str], str]
+    ways: Ways = field(default_factory=NoWays)
     boot_id: str = field(default_factory=boot_id)
     fault: Fault = no_fault

@@ -26,13 +26,14 @@ from openboxd.errors import (
 )
 from openboxd.host.extents import allocated_bytes
 from openboxd.host.memory import host_memory
-from openboxd.model import Event, Machine, MachineStatus, Outcome, Progress
+from openboxd.model import Event, Held, Machine, MachineStatus, Outcome, Progress
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, STALLED, STANDS_STILL, happened, note, now_ms
 from openboxd.worker.orders import Already, Order, Refuse, Restore, Save, Situation, admit, words
 from openboxd.worker.ports import Agent, Run, RunEnd
 from openboxd.worker.states import may_move
 from openboxd.worker.steps import Steps, to_the_end
+from openboxd.worker.ways import follow, ways_in
 
 HOLD_LIMIT = 60.0
 """Seconds a call that needs the guest waits for a restore to end."""
@@ -128,6 +129,7 @@ class MachineWorker:
         self._watchers: set[asyncio.Queue[Progress]] = set()
         self._last: Job | None = None
         self._held = 0
+        self.last_hold = Held()  # what the last swap cost those who came in meanwhile
         self.restores = 0  # how often it was taken back while this daemon runs
 
     # ------------------------------------------------------------------------------------------------ what it is
@@ -156,7 +158,26 @@ class MachineWorker:
         machine = self.machine
         if not may_move(machine.status, status):
             raise WrongState(f"machine '{machine.name}' cannot become {status}; it is {machine.status}")
-        return await self.drivers.store.update_machine(self.id, status=status, status_reason=reason, **values)
+        machine = await self.drivers.store.update_machine(self.id, status=status, status_reason=reason, **values)
+        if "name" in values:
+            await self.arrange_ways()
+        await self.let_in()
+        return machine
+
+    async def let_in(self) -> None:
+        """Let the ways in be as the machine is: open, held or shut."""
+        machine = self.drivers.store.machine(self.id)
+        if machine is None:
+            return
+        held = await follow(self.drivers.ways, machine, self.agent)
+        if machine.status is MachineStatus.RUNNING:
+            self.last_hold = held
+
+    async def arrange_ways(self) -> None:
+        """Let the machine have the ways in that are on record."""
+        if self.exists:
+            machine = self.machine
+            await self.drivers.ways.arrange(self.id, machine.name, ways_in(self.drivers.store, machine))
 
     # ------------------------------------------------------------------------------------------------- orders
 

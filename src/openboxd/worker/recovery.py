@@ -208,6 +208,17 @@ async def sweep_runs(drivers: Drivers, workers: Workers) -> int:
     return await drivers.hypervisor.sweep()
 
 
+async def open_ways(drivers: Drivers, workers: Workers) -> int:
+    """After everything about machines: whoever waits at a gate is let through, or told why not."""
+
+    async def let_in(worker: MachineWorker) -> int:
+        if worker.exists:
+            await worker.let_in()
+        return 0
+
+    return await each(workers.values(), let_in)
+
+
 async def empty_staging(drivers: Drivers, workers: Workers) -> int:
     """Last: nothing above needs what lies there."""
     return await asyncio.to_thread(drivers.pool.recover)
@@ -221,6 +232,7 @@ RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...]
     ("finish operations", finish_operations),
     ("settle statuses", settle_statuses),
     ("finish removals", finish_removals),
+    ("open the ways in", open_ways),
     ("sweep runs", sweep_runs),
     ("empty staging", empty_staging),
 )

@@ -10,4 +10,7 @@ from openboxd.worker.orders import Rename
 async def rename(worker: MachineWorker, job: Job) -> None:
     """Carry out a rename order. The store refuses a name that was taken meanwhile, before anything is ended."""
     assert isinstance(job.order, Rename)
-    await change(worker, job, "rename", name=job.order.name)
+    try:
+        await change(worker, job, "rename", name=job.order.name)
+    finally:
+        await worker.arrange_ways()

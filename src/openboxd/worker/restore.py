@@ -53,9 +53,7 @@ async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job:
     label = f"checkpoint '{checkpoint.name}' on machine '{before.name}'"
     described = await asyncio.to_thread(manifest.read, capture, label)
     run_id = new_run_id()
-    journal = await worker.journal(
-        "restore", {"checkpoint": checkpoint.id, "name": checkpoint.name, "run": run_id}
-    )
+    journal = await worker.journal("restore", {"checkpoint": checkpoint.id, "name": checkpoint.name, "run": run_id})
     steps, starting = worker.steps("restore", journal), Starting()
     try:
         steps.undo("show the old state", lambda: _show_again(worker, before))
@@ -75,6 +73,7 @@ async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job:
 async def _show_again(worker: MachineWorker, before: Machine) -> None:
     """Undo of the status: what it was. `starting` cannot become `stopped` and `failed` for nothing, so write it."""
     await worker.drivers.store.update_machine(worker.id, status=before.status, status_reason=before.status_reason)
+    await worker.let_in()
 
 
 async def _prepare(
@@ -85,7 +84,7 @@ async def _prepare(
     described: Mapping[str, Any],
     run_id: str,
 ) -> None:
-    """Clone the disk and load a run beside the old one."""
+    """Clone the disk and load a run beside the old one; those who are in the machine get a moment to end."""
     pool, hypervisor = worker.drivers.pool, worker.drivers.hypervisor
     following = next_disk_of(worker)
 
@@ -104,6 +103,7 @@ async def _prepare(
     await steps.run("clone", clone)
     steps.undo("end the new run", starting.end)
     await steps.run("load", load)
+    await steps.run("drain", lambda: worker.drivers.ways.drain(worker.id))
 
 
 async def _go_over(
@@ -194,4 +194,6 @@ async def _wait_for_answer(worker: MachineWorker, steps: Steps, checkpoint: Chec
         took = round(1000 * (time.monotonic() - begun))
         await worker.move(MachineStatus.RUNNING, boot_time_ms=took)
     log.info("machine %s: restored, runs after %d ms, answers after %d ms", worker.id, runs, took)
-    worker.report(Progress("restore", "ready", 1.0, f"answered after {took} ms"))
+    held = worker.last_hold
+    waited = f"held {held.connections} connections, longest wait {held.longest_ms} ms"
+    worker.report(Progress("restore", "ready", 1.0, f"answered after {took} ms; {waited}"))
