@@ -457,7 +457,9 @@ class EventContract:
         assert list(store.events("m-2", 5)) == [other]
 
 
-class StoreContract(MachineContract, CheckpointContract, JournalContract, EventContract, ImageContract, AccountContract):
+class StoreContract(
+    MachineContract, CheckpointContract, JournalContract, EventContract, ImageContract, AccountContract
+):
     """Every store must pass; subclasses provide the fixture `store`."""
 
 

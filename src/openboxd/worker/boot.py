@@ -17,6 +17,9 @@ from openboxd.worker.steps import Steps, to_the_end
 PRESS_AGAIN = 3.0
 """Seconds between presses of the power button: a guest that is still booting misses the first ones."""
 
+STOP = "stop"
+"""The journal's word for a stop; recovery reads it."""
+
 log = logging.getLogger(__name__)
 
 
@@ -28,12 +31,14 @@ async def start(worker: MachineWorker, job: Job) -> None:
 async def stop(worker: MachineWorker, job: Job) -> None:
     """Shut the guest down, killing its run after the limit; stopped when this returns."""
     job.record()
-    steps = worker.steps("stop")
+    journal = await worker.journal(STOP, {})
+    steps = worker.steps("stop", journal)
     try:
         await _end_cleanly(worker, steps, f"machine '{worker.machine.name}' was stopped")
     finally:
         if worker.run is None:
             await to_the_end(worker.move(MachineStatus.STOPPED, run_id=""))
+        await to_the_end(worker.drivers.store.end_operation(journal))
 
 
 async def reboot(worker: MachineWorker, job: Job) -> None:

@@ -209,10 +209,6 @@ class Hypervisor(Protocol):
         """Remove what ended runs of this home left (sockets, logs); how many there were. Only while none starts."""
         ...
 
-    async def sweep(self) -> int:
-        """Remove what ended runs of this home left (sockets, logs); how many there were. Only while none starts."""
-        ...
-
     async def adopt(self, run_id: str) -> Run | None:
         """Take over a run from an earlier daemon; None if its process is gone.
 

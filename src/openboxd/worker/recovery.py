@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from openboxd.errors import BoxdError
 from openboxd.model import CheckpointStatus, MachineStatus, Operation
+from openboxd.worker.boot import STOP
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, happened, note
 from openboxd.worker.machine import Job, MachineWorker
@@ -144,6 +145,8 @@ async def finish_operations(drivers: Drivers, workers: Workers) -> int:
         if operation.kind == RESTART:
             continue  # ends when the machine was started again
         worker = workers.get(operation.machine_id)
+        if worker is not None and operation.kind == STOP:
+            await _settle_stop(worker)
         if worker is not None and operation.kind == "restore":
             try:
                 await _settle_restore(drivers, worker, operation)
@@ -152,6 +155,13 @@ async def finish_operations(drivers: Drivers, workers: Workers) -> int:
                 await note(drivers.store, happened(worker.id, "restore", str(operation.detail["name"]), f"{error}"))
         await drivers.store.end_operation(operation.id)
     return len(operations)
+
+
+async def _settle_stop(worker: MachineWorker) -> None:
+    """A run that ended during a stop ended because it was told to. One that lives may be about to: it is watched."""
+    if worker.run is None and worker.machine.status is MachineStatus.RUNNING:
+        await worker.move(MachineStatus.STOPPED, run_id="")
+        await note(worker.drivers.store, happened(worker.id, STOP))
 
 
 async def _settle_restore(drivers: Drivers, worker: MachineWorker, operation: Operation) -> None:

@@ -1,0 +1,167 @@
+"""No room for real: a guest that fills the pool, saves and restores on a full one; and rounds that leave nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from openboxd.host import pidfd
+from tests.guests import keeping
+from tests.lab import GOLDEN, Daemon
+
+pytestmark = pytest.mark.guest
+
+CHECKPOINT = ("machine", "checkpoint")
+MIB = 1 << 20
+
+
+def free(daemon: Daemon) -> int:
+    space = os.statvfs(daemon.home)
+    return space.f_bavail * space.f_frsize
+
+
+@contextlib.contextmanager
+def filled(daemon: Daemon, leave: int) -> Iterator[Path]:
+    """All of the filesystem taken but `leave` bytes."""
+    filler = daemon.home / "filler"
+    with filler.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, free(daemon) - leave)
+    try:
+        yield filler
+    finally:
+        filler.unlink(missing_ok=True)
+
+
+def until(what: str, condition, limit: float = 60) -> float:
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < limit, f"not within {limit} s: {what}"
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def reason(daemon: Daemon) -> str:
+    return str(daemon.json("machine", "get", GOLDEN)["status_reason"])
+
+
+def test_a_guest_that_fills_the_pool_sees_no_error_and_goes_on(daemon: Daemon) -> None:
+    daemon.sh("sudo dmesg -C")
+    with filled(daemon, 40 * MIB) as filler:
+        line = "head -c 200000000 /dev/urandom > big; sync; sha256sum big > sum; echo done > finished"
+        daemon.sh(f"setsid sh -c '{line}' >/dev/null 2>&1 </dev/null &")
+        until("the guest stands still", lambda: "pool is full" in reason(daemon))
+        machine = daemon.json("machine", "get", GOLDEN)
+        assert machine["status"] == "running"
+        refused = daemon.boxd(*CHECKPOINT, "save", GOLDEN, "a", check=False)
+        assert refused.returncode == 1 and "free" in refused.stderr, refused
+        daemon.restart()
+        until("a new daemon sees it too", lambda: "pool is full" in reason(daemon))
+        filler.unlink()
+        took = until("the guest goes on", lambda: reason(daemon) == "")
+    print(f"went on {took:.1f} s after there was room")
+    until(
+        "its write is done",
+        lambda: daemon.boxd("machine", "exec", GOLDEN, "--", "cat", "finished", check=False).stdout,
+    )
+    daemon.sh("sha256sum -c --quiet sum")
+    daemon.sh("sync; echo 3 | sudo tee /proc/sys/vm/drop_caches; sha256sum -c --quiet sum")
+    kernel = daemon.sh("sudo dmesg")
+    assert "I/O error" not in kernel and "EXT4-fs error" not in kernel, kernel
+    daemon.boxd(*CHECKPOINT, "save", GOLDEN, "a")
+    operations = [event["operation"] for event in daemon.json("machine", "events", GOLDEN)]
+    assert "stalled" in operations and operations[-1] == "save"
+
+
+def test_a_pool_that_fills_up_during_a_save_and_at_a_restore(daemon: Daemon) -> None:
+    digest = keeping.start(daemon, pages=32768)["digest"]
+    before = free(daemon)
+    with filled(daemon, 300 * MIB):
+        daemon.boxd(*CHECKPOINT, "save", GOLDEN, "a", "--no-wait", check=False)
+        rest = daemon.home / "rest"
+        with contextlib.suppress(OSError), rest.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, free(daemon) - 2 * MIB)
+        until(
+            "the save has ended",
+            lambda: all(c["status"] != "pending" for c in daemon.json(*CHECKPOINT, "list", GOLDEN)),
+        )
+        listed = {c["name"]: c for c in daemon.json(*CHECKPOINT, "list", GOLDEN)}
+        print("the save ended:", json.dumps(listed.get("a"))[:300])
+        assert list((daemon.home / "pool/staging").iterdir()) == []
+        assert keeping.state(daemon)["digest"] == digest
+        back = daemon.boxd(*CHECKPOINT, "restore", GOLDEN, "booted", "-y", check=False)
+        print("the restore on a full pool:", back.returncode, back.stderr.strip())
+        assert back.returncode == 0 or back.stderr.startswith("error: ")
+        assert daemon.json("machine", "get", GOLDEN)["status"] == "running"
+        rest.unlink(missing_ok=True)
+    assert free(daemon) > before - 200 * MIB, "nothing half-made keeps its space"
+    daemon.boxd(*CHECKPOINT, "save", GOLDEN, "next")
+    assert {v["checkpoint"]: v["verdict"] for v in daemon.json(*CHECKPOINT, "verify", GOLDEN)}["next"] == "ok"
+    daemon.boxd(*CHECKPOINT, "restore", GOLDEN, "next", "-y")
+    assert daemon.sh("echo on") == "on\n"
+
+
+def counts(daemon: Daemon) -> dict[str, int]:
+    assert daemon.process is not None
+    root = Path(f"/proc/{daemon.process.pid}")
+    found = pidfd.find(lambda argv: any(str(daemon.home) in argument for argument in argv))
+    for process in found:
+        os.close(process.pidfd)
+    return {
+        "descriptors": len(list((root / "fd").iterdir())),
+        "threads": len(list((root / "task").iterdir())),
+        "processes": len(found),
+        "files": sum(1 for path in (daemon.home / "pool").rglob("*") if path.is_file()),
+    }
+
+
+def test_rounds_leave_nothing(daemon: Daemon) -> None:
+    def rounds(number: int) -> None:
+        for _ in range(number):
+            daemon.sh("head -c 20000000 /dev/urandom > big; sync")
+            daemon.boxd(*CHECKPOINT, "save", GOLDEN, "r")
+            daemon.boxd(*CHECKPOINT, "restore", GOLDEN, "r", "-y")
+            daemon.boxd(*CHECKPOINT, "remove", GOLDEN, "r", "-y")
+
+    rounds(4)
+    before, space = counts(daemon), free(daemon)
+    rounds(12)
+    after = counts(daemon)
+    print(f"before {before}, after {after}, bytes lost {(space - free(daemon)) / MIB:.1f} MiB")
+    for name in ("processes", "files"):
+        assert after[name] == before[name], (before, after)
+    assert after["descriptors"] <= before["descriptors"] + 2 and after["threads"] <= before["threads"] + 2
+    assert space - free(daemon) < 64 * MIB
+
+
+def test_a_real_checkpoint_that_rots_is_found_and_told(daemon: Daemon) -> None:
+    daemon.boxd(*CHECKPOINT, "save", GOLDEN, "a")
+    (directory,) = [
+        path.parent
+        for path in (daemon.home / "pool/machines").glob("*/checkpoints/*/manifest.json")
+        if '"name": "a"' in path.read_text()
+    ]
+    began = time.monotonic()
+    (whole,) = daemon.json(*CHECKPOINT, "verify", GOLDEN, "a")
+    print(f"{whole['checked_bytes'] / MIB:.0f} MiB read in {time.monotonic() - began:.2f} s")
+    assert whole["verdict"] == "ok"
+    for name in ("memory.img", "disk.raw"):
+        with (directory / name).open("r+b") as file:
+            start = os.lseek(file.fileno(), 64 * MIB, os.SEEK_DATA)
+            file.seek(start)
+            old = file.read(1)
+            file.seek(start)
+            file.write(bytes([old[0] ^ 1]))
+        done = daemon.boxd("--json", *CHECKPOINT, "verify", GOLDEN, "a", check=False)
+        assert done.returncode == 1
+        damages = json.loads(done.stdout)[0]["damages"]
+        assert [(d["file"], d["start"] <= start < d["end"]) for d in damages] == [(name, True)]
+        with (directory / name).open("r+b") as file:
+            file.seek(start)
+            file.write(old)
+    assert daemon.json(*CHECKPOINT, "verify", GOLDEN, "a")[0]["verdict"] == "ok"
