@@ -33,6 +33,24 @@ def test_unusable_sizes_are_refused_and_never_trimmed(vcpu: int, memory: int) ->
         sizes.choose_size(vcpu, memory, HOST)
 
 
+@pytest.mark.parametrize(
+    ("vcpu", "memory", "host", "words"),
+    [
+        (0, 1024 * GIB, HOST, "1048576 MiB of memory were asked for and this host has 65536 MiB"),
+        (64, 0, HOST, "64 vCPUs come with 262144 MiB of memory unless that is named too and this host has"),
+        (0, 0, 4 * GIB, "2 vCPUs come with 8192 MiB of memory"),
+        (65, 0, HOST, "65 were asked for"),
+    ],
+)
+def test_a_refusal_is_about_what_was_named(vcpu: int, memory: int, host: int, words: str) -> None:
+    with pytest.raises(InvalidArgument, match=words):
+        sizes.choose_size(vcpu, memory, host)
+
+
+def test_much_memory_alone_brings_no_more_vcpus_than_there_can_be() -> None:
+    assert sizes.choose_size(0, 512 * GIB, 1024 * GIB) == Size(64, 512 * GIB)
+
+
 def test_addresses_are_the_first_free_ones() -> None:
     assert sizes.choose_address(set()) == "10.213.0.10"
     assert sizes.choose_address({"10.213.0.10"}) == "10.213.0.11"

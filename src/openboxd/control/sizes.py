@@ -29,20 +29,19 @@ def choose_size(vcpu: int, memory_bytes: int, host_memory: int | None = None) ->
         InvalidArgument: too small, too large for the host, or not a whole number of 2 MiB.
     """
     if vcpu == 0 and memory_bytes == 0:
-        vcpu, memory_bytes = DEFAULT_SIZE.vcpu, DEFAULT_SIZE.memory_bytes
-    vcpu = vcpu or max(1, memory_bytes // PER_VCPU)
-    memory_bytes = memory_bytes or vcpu * PER_VCPU
-    available = host_memory or memory.host_memory()
-    if not 1 <= vcpu <= MOST_VCPU:
+        vcpu = DEFAULT_SIZE.vcpu  # and the memory that goes with it
+    if vcpu and not 1 <= vcpu <= MOST_VCPU:
         raise InvalidArgument(f"a machine has 1 to {MOST_VCPU} vCPUs; {vcpu} were asked for")
+    asked = f"{memory_bytes // MIB} MiB of memory were asked for"
+    if memory_bytes == 0:
+        memory_bytes = vcpu * PER_VCPU
+        asked = f"{vcpu} vCPUs come with {memory_bytes // MIB} MiB of memory unless that is named too"
     if memory_bytes < SMALLEST_MEMORY or memory_bytes % MEMORY_STEP:
         raise InvalidArgument("a machine has at least 512 MiB of memory, in whole steps of 2 MiB")
+    available = host_memory or memory.host_memory()
     if memory_bytes > available:
-        raise InvalidArgument(
-            f"{memory_bytes // MIB} MiB of memory were asked for and this host has {available // MIB} MiB; "
-            "name a smaller size"
-        )
-    return Size(vcpu, memory_bytes)
+        raise InvalidArgument(f"{asked} and this host has {available // MIB} MiB; name a smaller size")
+    return Size(vcpu or min(MOST_VCPU, max(1, memory_bytes // PER_VCPU)), memory_bytes)
 
 
 def choose_address(taken: Collection[str]) -> str:
