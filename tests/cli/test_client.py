@@ -33,7 +33,20 @@ def test_addresses(url, target, tls):
     assert (address.target, address.tls) == (target, tls)
 
 
-@pytest.mark.parametrize("url", ["", "http://", "ftp://h:1", "http://h:1/path", "http://h:port", "http://u@h:1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "nonsense",
+        "localhost",
+        "boxd.example/",
+        "http://",
+        "ftp://h:1",
+        "http://h:1/path",
+        "http://h:port",
+        "http://u@h:1",
+    ],
+)
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(InvalidArgument):
         parse_url(url)

@@ -40,6 +40,8 @@ class Endpoint:
 def parse_url(url: str) -> Address:
     """`http://` is plain HTTP/2, `https://` TLS; a bare host:port is TLS unless it is this host.
 
+    Without a scheme the port must be there: any word would be an address else.
+
     Raises:
         InvalidArgument: it is none of these.
     """
@@ -51,7 +53,7 @@ def parse_url(url: str) -> Address:
     except ValueError:
         host, port, parts = "", None, urlsplit("")
     extra = parts.path or parts.query or parts.fragment or parts.username
-    if not host or extra or (not bare and parts.scheme not in ("http", "https")):
+    if not host or extra or (bare and port is None) or (not bare and parts.scheme not in ("http", "https")):
         raise InvalidArgument(f"'{url}' is not the address of a daemon; it looks like {DEFAULT_URL}")
     tls = parts.scheme == "https" if not bare else not host.startswith(("localhost", "127."))
     name = f"[{host}]" if ":" in host else host
