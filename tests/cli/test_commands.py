@@ -122,7 +122,7 @@ async def test_save_prints_pause_duration_and_sizes(boxd, web):
     assert "7.0M" in done.text
     assert "203.0M" in done.text
     rows = (await boxd("machine", "checkpoint", "list", "web")).text.splitlines()
-    assert rows[0].split() == ["NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "BY"]
+    assert rows[0].split() == ["NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "FROM", "BY"]
     assert rows[1].split()[:2] == ["one", "ready"]
     assert rows[2].split()[:3] == ["*", "two", "ready"]
 
@@ -300,7 +300,7 @@ async def test_a_reader_who_leaves_a_list_is_no_traceback(boxd, web):
 async def test_images_doctor_version(boxd):
     assert (await boxd("image", "build", "small", "--json")).json["name"] == "small"
     assert [row["name"] for row in (await boxd("image", "ls", "--json")).json] == ["debian", "small"]
-    assert (await boxd("image", "rm", "small", "--json")).json == {"image": "small", "removed": True}
+    assert (await boxd("image", "rm", "small", "-y", "--json")).json == {"image": "small", "removed": True}
     assert (await boxd("version")).text.startswith("boxd ")
 
 

@@ -1,4 +1,4 @@
-"""Commands and groups of this program: each takes `--json`, and groups know `ls` and `rm` for list and remove."""
+"""Commands and groups of this program: each takes `--json`, and groups know `ls`, `rm` and the like."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from openboxd.cli.state import State
 
-ALIASES = {"ls": "list", "rm": "remove"}
+ALIASES = {"ls": "list", "rm": "remove", "add": "new", "delete": "remove"}
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: bool) -> None:

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openboxd.cli.base import Group
+from openboxd.cli.confirm import ask, need_terminal, yes_option
+from openboxd.cli.interrupt import going_on
 from openboxd.cli.output import age, answer, iso, size, table
 from openboxd.cli.progress import bar
 from openboxd.cli.state import State, pass_state
+from openboxd.cli.types import GIVEN, complete_image
 from openboxd.errors import OutcomeUnknown
 
 if TYPE_CHECKING:
@@ -23,17 +26,18 @@ def image() -> None:
 
 
 @image.command("build")
-@click.argument("name", required=False, default="")
+@click.argument("name", type=GIVEN, required=False, default=None)
 @pass_state
-def build(state: State, name: str) -> None:
+def build(state: State, name: str | None) -> None:
     """Build image NAME, or the default one. An image that exists already is left as it is."""
 
     async def work(client: Client) -> ImageInfo:
-        async with bar(f"building {name or 'the default image'}") as show:
-            async for item in client.build_image(name):
-                if item.HasField("image"):
-                    return item.image
-                show(item.progress)
+        with going_on("the build goes on; 'boxd image build' joins it"):
+            async with bar(f"building {name or 'the default image'}") as show:
+                async for item in client.build_image(name or ""):
+                    if item.HasField("image"):
+                        return item.image
+                    show(item.progress)
         raise OutcomeUnknown("the build ended without an image; look at 'boxd image list'")
 
     built = state.run(work)
@@ -54,10 +58,16 @@ def list_images(state: State) -> None:
 
 
 @image.command("remove")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_image)
+@yes_option
 @pass_state
-def remove(state: State, name: str) -> None:
-    """Remove image NAME (short: rm). Refused while a machine still uses it; it can be built again."""
+def remove(state: State, name: str, yes: bool) -> None:
+    """Remove image NAME (short: rm). Refused while a machine still uses it; it can be built again.
+
+    Asks for confirmation unless -y is given.
+    """
+    need_terminal("removing an image", yes)
+    ask(f"Remove image '{name}'? Building it again takes minutes.", yes)
     state.run(lambda client: client.remove_image(name))
     answer(state, {"image": name, "removed": True}, f"image {name} was removed")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import traceback
@@ -15,14 +16,19 @@ from openboxd.cli.checkpoint import checkpoint
 from openboxd.cli.completion import completion
 from openboxd.cli.daemon import daemon
 from openboxd.cli.doctor import doctor
+from openboxd.cli.edge import edge
+from openboxd.cli.hints import report
 from openboxd.cli.image import image
 from openboxd.cli.machine import machine
 from openboxd.cli.machine.connect import connect
 from openboxd.cli.machine.list import list_machines
-from openboxd.cli.output import report_error
+from openboxd.cli.output import note, report_error
 from openboxd.cli.state import State, pass_state
 from openboxd.cli.version import version
 from openboxd.errors import BoxdError
+
+# gRPC's own log is for its developers; what failed is said in our words. It is read when gRPC is loaded, later.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -48,9 +54,14 @@ def cli(state: State, api_url: str) -> None:
 
 
 machine.add_command(checkpoint)
-for command in (machine, auth, image, daemon, doctor, version, completion, connect):
+for command in (machine, auth, image, edge, daemon, doctor, version, completion, connect):
     cli.add_command(command)
-cli.add_command(list_machines, "ls")
+
+ls = copy.copy(list_machines)
+ls.help = (list_machines.help or "").replace(
+    "List the machines (short: ls).", "List the machines: 'boxd machine list'."
+)
+cli.add_command(ls, "ls")
 
 
 def main() -> NoReturn:
@@ -83,9 +94,11 @@ def _run(state: State) -> int:
             print(f"try '{context.command_path} --help'", file=sys.stderr)
         return error.exit_code
     except click.Abort:
+        if state.last_word:
+            note(state.last_word)
         return INTERRUPTED
     except BoxdError as error:
-        report_error(error.message)
+        report(state, error)
         return error.exit_status
     except PipeClosed:
         raise

@@ -22,6 +22,9 @@ class State:
 
     json: bool = False
     api_url: str = ""
+    last_word: str = ""
+    """What to say if Ctrl-C ends the command."""
+
     _runner: asyncio.Runner | None = None
     _connection: AbstractAsyncContextManager[Client] | None = None
     _client: Client | None = None

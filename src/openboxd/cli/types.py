@@ -35,6 +35,17 @@ class SizeType(click.ParamType[int, str]):
         return int(match[1]) * UNITS[match[2].upper()]
 
 
+class GivenType(click.ParamType[str, str]):
+    """A name that may be left out but is not empty: an unset variable of a script must not mean `any`."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value.strip():
+            self.fail("an empty name was given; leave it out or name it", param, ctx)
+        return str(value)
+
+
 class PairType(click.ParamType[tuple[str, str], str]):
     """KEY=VALUE; the value may be empty and may hold further equals signs."""
 
@@ -53,6 +64,7 @@ class PairType(click.ParamType[tuple[str, str], str]):
         return key, content
 
 
+GIVEN = GivenType()
 LABEL = PairType(r"[^\s=]+", "a label; write it like role=web")
 VARIABLE = PairType(r"[A-Za-z_][A-Za-z0-9_]*", "an environment variable; write it like NAME=value")
 
@@ -74,6 +86,15 @@ def complete_machine(context: click.Context, parameter: click.Parameter, begun: 
 
     async def names(client: Client) -> list[str]:
         return [machine.name for machine in await client.machines()]
+
+    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
+
+
+def complete_image(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of images."""
+
+    async def names(client: Client) -> list[str]:
+        return [image.name for image in await client.images()]
 
     return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
 

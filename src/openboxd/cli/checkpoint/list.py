@@ -14,9 +14,9 @@ from openboxd.cli.state import State, pass_state
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
-    from openboxd.wire.boxd_api_pb2 import CheckpointInfo
+    from openboxd.wire.boxd_api_pb2 import CheckpointInfo, WhoamiResponse
 
-HEAD = ("", "NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "BY")
+HEAD = ("", "NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "FROM", "BY")
 
 
 @click.command("list", cls=Command)
@@ -25,21 +25,23 @@ HEAD = ("", "NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "BY")
 def list_checkpoints(state: State, machine: str) -> None:
     """List the checkpoints of machine NAME, oldest first (short: ls).
 
-    * marks the one that the machine's present state descends from. SIZE is what a checkpoint alone occupies, SHARED
-    what it has in common with others; PAUSE is how long the machine stood still for it.
+    * marks the one that the machine's present state descends from, FROM the one that a checkpoint descends from.
+    SIZE is what a checkpoint alone occupies, SHARED what it has in common with others; PAUSE is how long the machine
+    stood still for it.
     """
 
-    async def work(client: Client) -> tuple[str, list[CheckpointInfo]]:
+    async def work(client: Client) -> tuple[str, list[CheckpointInfo], WhoamiResponse]:
         vm = await client.machine(machine)
-        return vm.name, await client.checkpoints(vm.vm_id)
+        return vm.name, await client.checkpoints(vm.vm_id), await client.whoami()
 
-    name, found = state.run(work)
-    answer(state, [as_json(name, checkpoint) for checkpoint in found], table(HEAD, [_row(each) for each in found]))
+    name, found, me = state.run(work)
+    rows = [_row(each, me) for each in found]
+    answer(state, [as_json(name, checkpoint) for checkpoint in found], table(HEAD, rows))
     if not found and not state.json:
         note(f"machine {name} has no checkpoints; 'boxd machine checkpoint save {name}' makes one")
 
 
-def _row(found: CheckpointInfo) -> tuple[str, ...]:
+def _row(found: CheckpointInfo, me: WhoamiResponse) -> tuple[str, ...]:
     ready = found.status == "ready"
     return (
         "*" if found.is_current else " ",
@@ -49,5 +51,6 @@ def _row(found: CheckpointInfo) -> tuple[str, ...]:
         size(found.size_bytes) if ready else "-",
         size(found.shared_bytes) if ready else "-",
         pause(found) if ready else "-",
-        found.created_by,
+        found.parent_name,
+        me.display_name if found.created_by == me.user_id and me.display_name else found.created_by,
     )

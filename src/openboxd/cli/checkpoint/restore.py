@@ -9,6 +9,7 @@ import click
 from openboxd.cli.base import Command
 from openboxd.cli.checkpoint.describe import checkpoint_argument, pick
 from openboxd.cli.confirm import ask, need_terminal, yes_option
+from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import machine_argument, status
 from openboxd.cli.output import answer, iso
 from openboxd.cli.progress import watching
@@ -16,7 +17,7 @@ from openboxd.cli.state import State, pass_state
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
-    from openboxd.wire.boxd_api_pb2 import CheckpointInfo, GetVmResponse
+    from openboxd.wire.boxd_api_pb2 import CheckpointInfo, GetVmResponse, RestoreCheckpointResponse
 
 
 @click.command("restore", cls=Command)
@@ -41,11 +42,19 @@ def restore(state: State, machine: str, name: str, yes: bool) -> None:
         since = iso(found.created_at / 1000).replace("T", " ").replace("Z", " UTC")
         ask(f"Restore checkpoint '{name}' on machine '{vm.name}'? Everything written since {since} is lost.", yes)
 
-    async def work(client: Client) -> GetVmResponse:
-        async with watching(client, machine, f"restoring {machine}"):
-            await client.restore(machine, name)
-        return await client.machine(machine)
+    async def work(client: Client) -> tuple[GetVmResponse, RestoreCheckpointResponse]:
+        with going_on(f"the restore goes on; see 'boxd machine get {machine}'"):
+            async with watching(client, machine, f"restoring {machine}"):
+                done = await client.restore(machine, name)
+        return await client.machine(machine), done
 
-    vm = state.run(work)
-    data = {"machine": vm.name, "checkpoint": name, "status": status(vm)}
-    answer(state, data, f"machine {vm.name} is back at checkpoint {name} and {status(vm)}")
+    vm, done = state.run(work)
+    data = {
+        "machine": vm.name,
+        "checkpoint": name,
+        "status": status(vm),
+        "held_connections": done.held_connections,
+        "longest_wait_ms": done.longest_wait_ms,
+    }
+    held = f"held {done.held_connections} connections, longest wait {done.longest_wait_ms} ms"
+    answer(state, data, f"machine {vm.name} is back at checkpoint {name} and {status(vm)}; {held}")

@@ -8,10 +8,12 @@ import click
 
 from openboxd.cli.base import Command
 from openboxd.cli.checkpoint.describe import as_json, pause, pick
+from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import machine_argument
 from openboxd.cli.output import answer, duration, fail, size
 from openboxd.cli.progress import watching
 from openboxd.cli.state import State, pass_state
+from openboxd.cli.types import GIVEN
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
 
 @click.command("save", cls=Command)
 @machine_argument
-@click.argument("checkpoint", required=False, default="")
+@click.argument("checkpoint", type=GIVEN, required=False, default=None)
 @click.option("--no-wait", is_flag=True, help="Return as soon as the save is accepted.")
 @pass_state
-def save(state: State, machine: str, checkpoint: str, no_wait: bool) -> None:
+def save(state: State, machine: str, checkpoint: str | None, no_wait: bool) -> None:
     """Save memory and disk of the running machine NAME under the name CHECKPOINT.
 
     The machine keeps running. Without CHECKPOINT a name is made from the time. Waits until the checkpoint is ready;
@@ -33,9 +35,10 @@ def save(state: State, machine: str, checkpoint: str, no_wait: bool) -> None:
     async def work(client: Client) -> tuple[str, CheckpointInfo]:
         vm = await client.machine(machine)
         async with watching(client, vm.vm_id, f"saving {vm.name}"):
-            accepted = await client.save(vm.vm_id, checkpoint)
+            accepted = await client.save(vm.vm_id, checkpoint or "")
             if not no_wait:
-                return vm.name, await client.checkpoint_done(vm.vm_id, accepted.name)
+                with going_on(f"the save goes on; see 'boxd machine checkpoint list {vm.name}'"):
+                    return vm.name, await client.checkpoint_done(vm.vm_id, accepted.name)
         return vm.name, pick(vm.name, await client.checkpoints(vm.vm_id), accepted.name)
 
     name, found = state.run(work)

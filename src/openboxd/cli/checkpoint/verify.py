@@ -12,7 +12,7 @@ from openboxd.cli.machine.describe import machine_argument
 from openboxd.cli.output import answer, duration, fail, note, size
 from openboxd.cli.progress import bar
 from openboxd.cli.state import State, pass_state
-from openboxd.cli.types import complete_checkpoint
+from openboxd.cli.types import GIVEN, complete_checkpoint
 from openboxd.errors import OutcomeUnknown
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @click.command("verify", cls=Command)
 @machine_argument
-@click.argument("checkpoint", required=False, default="", shell_complete=complete_checkpoint)
+@click.argument("checkpoint", type=GIVEN, required=False, default=None, shell_complete=complete_checkpoint)
 @pass_state
-def verify(state: State, machine: str, checkpoint: str) -> None:
+def verify(state: State, machine: str, checkpoint: str | None) -> None:
     """Read CHECKPOINT of machine NAME, or all of them, and compare every byte with what was saved.
 
     Changes nothing; the machine and its other operations go on. The exit status is 1 if anything is damaged. A

@@ -11,11 +11,13 @@ from openboxd.cli.machine.connect import connect
 from openboxd.cli.machine.cp import cp
 from openboxd.cli.machine.events import events
 from openboxd.cli.machine.exec import exec_command
+from openboxd.cli.machine.expose import expose
 from openboxd.cli.machine.get import get
 from openboxd.cli.machine.list import list_machines
 from openboxd.cli.machine.logs import logs
 from openboxd.cli.machine.new import new
 from openboxd.cli.machine.power import reboot, start, stop
+from openboxd.cli.machine.proxy import proxy
 from openboxd.cli.machine.remove import remove
 
 
@@ -39,6 +41,8 @@ for command in (
     exec_command,
     connect,
     cp,
+    proxy,
+    expose,
     logs,
     events,
 ):

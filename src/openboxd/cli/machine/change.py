@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openboxd.cli.base import Command
+from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import machine_argument, status
 from openboxd.cli.output import answer, clean, size
 from openboxd.cli.progress import watching
@@ -31,8 +32,9 @@ def rename(state: State, machine: str, new: str) -> None:
     """
 
     async def work(client: Client) -> GetVmResponse:
-        async with watching(client, machine, f"renaming {machine}"):
-            name = await client.rename(machine, new)
+        with going_on(f"renaming {machine} goes on; see 'boxd machine list'"):
+            async with watching(client, machine, f"renaming {machine}"):
+                name = await client.rename(machine, new)
         return await client.machine(name)
 
     vm = state.run(work)
@@ -48,8 +50,8 @@ def rename(state: State, machine: str, new: str) -> None:
 def resize(state: State, machine: str, vcpu: int | None, memory: int | None) -> None:
     """Give machine NAME another size. One that runs is rebooted, a stopped one has it from its next start.
 
-    Naming one dimension fixes the other: 4 GiB for each vCPU. Checkpoints keep the size they were taken with, and
-    restoring one brings it back.
+    Naming one dimension fixes the other: 4 GiB for each vCPU, at least one. Checkpoints keep the size they were taken
+    with, and restoring one brings it back.
 
     With --json: {name, vcpu, memory_bytes, rebooted}.
     """
@@ -57,8 +59,9 @@ def resize(state: State, machine: str, vcpu: int | None, memory: int | None) -> 
         raise click.UsageError("say --vcpu, --memory or both")
 
     async def work(client: Client) -> ResizeVmResponse:
-        async with watching(client, machine, f"resizing {machine}"):
-            return await client.resize(machine, vcpu or 0, memory or 0)
+        with going_on(f"resizing {machine} goes on; see 'boxd machine get {machine}'"):
+            async with watching(client, machine, f"resizing {machine}"):
+                return await client.resize(machine, vcpu or 0, memory or 0)
 
     done = state.run(work)
     data = {

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from openboxd.cli.base import Command
+from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import boot, status, url
 from openboxd.cli.output import answer, facts
 from openboxd.cli.progress import watching
 from openboxd.cli.state import State, pass_state
-from openboxd.cli.types import LABEL, SizeType
+from openboxd.cli.types import GIVEN, LABEL, SizeType, complete_image
 from openboxd.errors import MachineLost, OutcomeUnknown
 
 if TYPE_CHECKING:
@@ -26,25 +27,31 @@ WAIT_LIMIT = 600.0
 
 
 @click.command("new", cls=Command)
-@click.argument("name", required=False, default="")
-@click.option("--vcpu", type=click.IntRange(1, 64), help="Number of virtual CPUs.")
-@click.option("--memory", type=SizeType(), help="RAM, such as 1G.")
-@click.option("--image", default="", help="Image to start from (default: the daemon's default image).")
+@click.argument("name", type=GIVEN, required=False, default=None)
+@click.option("--vcpu", type=click.IntRange(1, 64), help="Number of virtual CPUs (default: 2).")
+@click.option("--memory", type=SizeType(), help="RAM, such as 1G (default: 8G).")
+@click.option(
+    "--image",
+    type=GIVEN,
+    shell_complete=complete_image,
+    help="Image to start from (default: the daemon's default image).",
+)
 @click.option("--label", "labels", type=LABEL, multiple=True, metavar="KEY=VALUE", help="A label; may be repeated.")
 @click.option("--no-wait", is_flag=True, help="Return as soon as the machine is accepted, while it boots.")
 @pass_state
 def new(
     state: State,
-    name: str,
+    name: str | None,
     vcpu: int | None,
     memory: int | None,
-    image: str,
+    image: str | None,
     labels: tuple[tuple[str, str], ...],
     no_wait: bool,
 ) -> None:
     """Make machine NAME and wait until it runs.
 
-    Without NAME the daemon suggests one, which a terminal lets you change.
+    Without NAME the daemon suggests one, which a terminal lets you change. Naming one of --vcpu and --memory fixes
+    the other: 4 GiB for each vCPU, at least one.
 
     With --json: {name, id, status, url, source, boot}; boot is null while the machine still boots.
     """
@@ -53,16 +60,17 @@ def new(
 
     async def work(client: Client) -> GetVmResponse:
         created = await client.create(
-            name,
-            image=image,
+            name or "",
+            image=image or "",
             vcpu=vcpu or 0,
             memory_bytes=memory or 0,
             labels=dict(labels),
         )
         if no_wait:
             return await client.machine(created.vm_id)
-        async with watching(client, created.vm_id, f"starting {created.name}"):
-            return await until_running(client, created.vm_id, created.name)
+        with going_on(f"{created.name} is made and goes on starting; see 'boxd machine get {created.name}'"):
+            async with watching(client, created.vm_id, f"starting {created.name}"):
+                return await until_running(client, created.vm_id, created.name)
 
     vm = state.run(work)
     data = {

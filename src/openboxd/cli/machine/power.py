@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from openboxd.cli.base import Command
+from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import machine_argument, status
 from openboxd.cli.output import answer
 from openboxd.cli.progress import watching
@@ -44,8 +45,9 @@ def reboot(state: State, machine: str) -> None:
 
 def _apply(state: State, machine: str, title: str, change: Callable[[Client], Awaitable[None]]) -> None:
     async def work(client: Client) -> GetVmResponse:
-        async with watching(client, machine, f"{title} {machine}"):
-            await change(client)
+        with going_on(f"{title} {machine} goes on; see 'boxd machine get {machine}'"):
+            async with watching(client, machine, f"{title} {machine}"):
+                await change(client)
         return await client.machine(machine)
 
     vm = state.run(work)

@@ -23,12 +23,13 @@ Sink = Callable[[ExecOutput], None]
 STDIN = 0
 
 
-async def run(client: Client, ref: str, request: ExecRequest, sink: Sink) -> int:
-    """Run to the end; the exit status. Leaving early in any way ends the command."""
+async def run(client: Client, ref: str, request: ExecRequest, sink: Sink, *, stdin: bool = True) -> int:
+    """Run to the end; the exit status. Leaving early in any way ends the command. Without `stdin` it gets none."""
     execution = await client.exec(ref, request)
     try:
         with _terminal(execution) if request.tty else _nothing():
-            feeder = asyncio.create_task(forward(STDIN, execution.write, execution.write_eof))
+            feeding = forward(STDIN, execution.write, execution.write_eof) if stdin else execution.write_eof()
+            feeder = asyncio.create_task(feeding)
             try:
                 async for piece in execution.output():
                     sink(piece)
