@@ -11,19 +11,21 @@ import resource
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from openboxd import __version__, images
+from openboxd.api.front import listen
 from openboxd.api.server import serve as serve_api
 from openboxd.api.tls import kept_tls
 from openboxd.client.config import config_path, read_config, write_config
 from openboxd.control import accounts
 from openboxd.control.control import Control
 from openboxd.control.questions import Questions
-from openboxd.errors import BoxdError, NotFound
+from openboxd.errors import BoxdError, HostUnfit, NotFound, because
 from openboxd.guest import payload
 from openboxd.guest.connector import ChannelConnector
 from openboxd.host import doctor
@@ -106,7 +108,8 @@ async def _until_told(settings: Settings) -> None:
 @asynccontextmanager
 async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[str]:
     """A daemon that serves while the block runs; the value is the address it listens on."""
-    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    listen(settings.listen).close()  # an address that cannot be had must leave nothing behind, such as a pool
+    _make_home(settings.home)
     store = open_store(settings.database)
     try:
         pool = open_pool(settings)
@@ -124,6 +127,18 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
             await control.close()
     finally:
         store.close()
+
+
+def _make_home(home: Path) -> None:
+    """The data directory, in which files can be made."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=home):
+            pass
+    except OSError as error:
+        raise HostUnfit(
+            f"the data directory {home} cannot be used: {because(error)}; name another one with --home or BOXD_HOME"
+        ) from None
 
 
 def _control(settings: Settings, store: SqlStore, pool: DirectoryPool, fault: Fault) -> Control:

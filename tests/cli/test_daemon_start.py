@@ -1,0 +1,24 @@
+"""`boxd daemon run` where it cannot start: one sentence, and nothing is left behind."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+
+async def test_an_address_in_use_leaves_nothing_behind(boxd, tmp_path):
+    home = tmp_path / "home"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = await boxd("daemon", "run", "--home", str(home), "--listen", address)
+    assert (done.status, done.err.count("\n")) == (1, 1)
+    assert done.err.startswith(f"error: cannot listen on {address}: it is in use")
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("home", ["/proc", "/proc/x", "/dev/null/x", "/dev/null"])
+async def test_a_home_that_cannot_be_is_one_sentence(boxd, home):
+    done = await boxd("daemon", "run", "--home", home, "--listen", "127.0.0.1:0")
+    assert (done.status, done.err.count("\n")) == (1, 1)
+    assert done.err.startswith(f"error: the data directory {home} cannot be used: ")
