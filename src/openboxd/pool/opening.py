@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 LEAST_BYTES = 4 * GIB
 MOST_BYTES = 32 * GIB
-SHARE_OF_FREE = 0.6  # of what is free on the home's filesystem; the rest stays the host's
+SHARE_OF_FREE = 0.4  # of what is free on the home's filesystem; the rest stays the host's
 
 
 def open_pool(settings: Settings) -> DirectoryPool:
@@ -98,6 +98,12 @@ def _make(settings: Settings, reason: str) -> tuple[bool, str]:
     if _holds_data(settings.pool_dir):
         return False, f"{reason} and it already holds machines that an image would hide"
     size = image_size(settings.pool_bytes, _free(settings.home))
+    log.info(
+        "making the pool %s: its %d GiB are reserved on this host's disk at once, for machines and checkpoints; "
+        "BOXD_POOL_SIZE sets another size before the first start",
+        settings.pool_image,
+        size // GIB,
+    )
     mount.make_xfs(settings.pool_image, size)
     try:
         mount.mount_image(settings.pool_image, settings.pool_dir)
