@@ -25,6 +25,9 @@ from openboxd.client.config import config_path, read_config, write_config
 from openboxd.control import accounts
 from openboxd.control.control import Control
 from openboxd.control.questions import Questions
+from openboxd.edge.caddy import Caddy
+from openboxd.edge.gates import Gates
+from openboxd.edge.serve import findings, serve_https
 from openboxd.errors import BoxdError, HostUnfit, NotFound, because
 from openboxd.guest import payload
 from openboxd.guest.connector import ChannelConnector
@@ -113,8 +116,12 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
     store = open_store(settings.database)
     try:
         pool = open_pool(settings)
-        control = _control(settings, store, pool, fault)
+        gates = Gates(settings.gates_dir, settings.ways_host)
+        front: list[Caddy | None] = []  # what `doctor` asks, once it is there
+        control = _control(settings, store, pool, gates, front, fault)
         try:
+            await control.arrange_ways()
+            gates.sweep()
             await control.team.recover()
             async with (
                 keep_house(store, pool),
@@ -122,8 +129,11 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
                 serve_api(control, settings.listen, settings.run_dir, tls) as address,
             ):
                 await _first_start(settings, store, address)
-                yield address
+                async with serve_https(settings, _local_address(address)) as caddy:
+                    front.append(caddy)
+                    yield address
         finally:
+            await gates.close()
             await control.close()
     finally:
         store.close()
@@ -141,7 +151,14 @@ def _make_home(home: Path) -> None:
         ) from None
 
 
-def _control(settings: Settings, store: SqlStore, pool: DirectoryPool, fault: Fault) -> Control:
+def _control(
+    settings: Settings,
+    store: SqlStore,
+    pool: DirectoryPool,
+    gates: Gates,
+    front: Sequence[Caddy | None],
+    fault: Fault,
+) -> Control:
     hypervisor = QemuHypervisor(settings, lambda: _any_kernel(store, pool))
     authority = open_ssh_authority(settings.ssh_dir)
     questions = Questions(store, lambda machine: _host_key(settings, pool, authority, machine))
@@ -156,13 +173,16 @@ def _control(settings: Settings, store: SqlStore, pool: DirectoryPool, fault: Fa
         hypervisor=hypervisor,
         connector=ChannelConnector(questions=answer),
         cmdline=images.cmdline,
+        ways=gates,
         fault=fault,
     )
 
     async def examine() -> Sequence[Finding]:
-        return await _examine(settings, hypervisor, pool)
+        found = await _examine(settings, hypervisor, pool)
+        return [*found, *(findings(front[0], gates) if front else ())]
 
-    return Control(drivers, store, Builder(settings.mirror), examine, authority.public_line)
+    root = open_authority(settings.tls_dir).root.read_text()
+    return Control(drivers, store, Builder(settings.mirror), examine, authority.public_line, root)
 
 
 def _host_key(settings: Settings, pool: Pool, authority: SshAuthority, machine: Machine) -> HostIdentity:
@@ -225,9 +245,13 @@ async def _first_start(settings: Settings, store: SqlStore, address: str) -> Non
 
 
 def _local_url(address: str) -> str:
+    return f"http://{_local_address(address)}"
+
+
+def _local_address(address: str) -> str:
     """How this host reaches an address that is listened on: a wildcard is reached by loopback."""
     host, _, port = address.rpartition(":")
-    return f"http://{'127.0.0.1' if _is_wildcard(host.strip('[]')) else host}:{port}"
+    return f"{'127.0.0.1' if _is_wildcard(host.strip('[]')) else host}:{port}"
 
 
 def _is_wildcard(host: str) -> bool:

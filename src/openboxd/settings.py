@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from openboxd.errors import InvalidArgument
@@ -25,6 +25,11 @@ class Settings:
         accel: "auto", "kvm" or "tcg".
         qemu: name or path of the QEMU program.
         zone: DNS zone under which machines have their domains.
+        https, http: host:port of the machines' HTTPS domains, and of the redirects to them; empty = no HTTPS. Exposed
+            ports and those for SSH are listened on at the same host.
+        acme_email: account at a public certificate directory, for a zone of one's own; empty = boxd's own root signs.
+        acme_directory: URL of the directory; empty = Caddy's default.
+        domains: further host names, each with the machine (or `<route>.<machine>`) that it leads to.
         network: "auto", "bridge" or "user": what is behind the machines' cards.
         tls_cert, tls_key: PEM files of a certificate of one's own for the API; None = one under boxd's own root.
         pool_bytes: size of a pool image to be made; 0 = a share of what is free.
@@ -40,6 +45,11 @@ class Settings:
     accel: str = "auto"
     qemu: str = "qemu-system-x86_64"
     zone: str = "boxd.localhost"
+    https: str = "127.0.0.1:8443"
+    http: str = "127.0.0.1:8080"
+    acme_email: str = ""
+    acme_directory: str = ""
+    domains: Mapping[str, str] = field(default_factory=dict)
     network: str = "auto"
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -73,6 +83,16 @@ class Settings:
     def ssh_dir(self) -> Path:
         """The authority that signs the machines' SSH host keys."""
         return self.home / "ssh"
+
+    @property
+    def gates_dir(self) -> Path:
+        """Sockets of the machines' HTTPS domains."""
+        return self.run_dir / "gates"
+
+    @property
+    def ways_host(self) -> str:
+        """Address that the machines' TCP ports are listened on."""
+        return self.https.rpartition(":")[0].strip("[]") or "127.0.0.1"
 
     @property
     def admin_key(self) -> Path:
@@ -117,6 +137,7 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     tls_cert, tls_key = environ.get("BOXD_TLS_CERT"), environ.get("BOXD_TLS_KEY")
     if bool(tls_cert) != bool(tls_key):
         raise InvalidArgument("BOXD_TLS_CERT and BOXD_TLS_KEY belong together: set both or neither")
+    https, http = _https(environ)
     private = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
     default_run = "/run/boxd" if os.geteuid() == 0 else f"{private}/boxd"
     return Settings(
@@ -126,12 +147,42 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         accel=accel,
         qemu=environ.get("BOXD_QEMU", "qemu-system-x86_64"),
         zone=environ.get("BOXD_ZONE", "boxd.localhost"),
+        https=https,
+        http=http,
+        acme_email=environ.get("BOXD_ACME_EMAIL", ""),
+        acme_directory=environ.get("BOXD_ACME_DIRECTORY", ""),
+        domains=_domains(environ.get("BOXD_DOMAINS", "")),
         network=network,
         tls_cert=Path(tls_cert).absolute() if tls_cert else None,
         tls_key=Path(tls_key).absolute() if tls_key else None,
         pool_bytes=_size("BOXD_POOL_SIZE", environ.get("BOXD_POOL_SIZE", "")),
         mirror=environ.get("BOXD_MIRROR", ""),
     )
+
+
+def _https(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Addresses for HTTPS and HTTP: the usual ports for root, others for ordinary users. Raises InvalidArgument."""
+    root = os.geteuid() == 0
+    https = environ.get("BOXD_HTTPS") or f"127.0.0.1:{443 if root else 8443}"
+    if https == "off":
+        return "", ""
+    http = environ.get("BOXD_HTTP") or f"{https.rpartition(':')[0]}:{80 if root else 8080}"
+    for name, text in (("BOXD_HTTPS", https), ("BOXD_HTTP", http)):
+        host, _, port = text.rpartition(":")
+        if not host or not port.isdigit() or not 1 <= int(port) <= 65535:
+            raise InvalidArgument(f"{name} is '{text}'; it must be HOST:PORT, such as 127.0.0.1:8443")
+    return https, http
+
+
+def _domains(text: str) -> Mapping[str, str]:
+    """`www.example.org=web,api.example.org=api.web`. Raises InvalidArgument."""
+    domains: dict[str, str] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        match = re.fullmatch(r"([a-z0-9.-]+\.[a-z0-9-]+)=([a-z0-9-]+(?:\.[a-z0-9-]+)?)", item)
+        if match is None:
+            raise InvalidArgument(f"BOXD_DOMAINS has '{item}'; write DOMAIN=MACHINE, such as www.example.org=web")
+        domains[match[1]] = match[2]
+    return domains
 
 
 def _size(name: str, text: str) -> int:

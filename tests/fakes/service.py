@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -19,7 +18,6 @@ from openboxd.api.ports import NewMachine
 from openboxd.control import changes, names, sizes
 from openboxd.errors import (
     AlreadyExists,
-    Busy,
     InvalidArgument,
     NotFound,
     Unauthenticated,
@@ -29,7 +27,6 @@ from openboxd.errors import (
 )
 from openboxd.model import (
     GIB,
-    MAX_CHECKPOINTS,
     MIB,
     Caller,
     Checkpoint,
@@ -45,23 +42,37 @@ from openboxd.model import (
     MachineStatus,
     Outcome,
     Progress,
-    Size,
+    Space,
     SshKey,
     Usage,
     User,
     Verification,
 )
+from openboxd.worker.orders import (
+    Already,
+    Order,
+    Reboot,
+    Refuse,
+    Remove,
+    Rename,
+    Resize,
+    Restore,
+    Save,
+    Situation,
+    Start,
+    Stop,
+    admit,
+)
 from tests.fakes.service_exec import LocalExec
 from tests.fakes.service_files import LocalFiles
+from tests.fakes.service_routes import ServiceRoutes
 
 KEY = "bxd_" + "k" * 40
 IMAGE = Image("sha256:d1", "debian", 1_795_000_000, 8 * GIB, "6.12.0")
-CHECKPOINT_NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?")
-MACHINE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
-RESTORABLE = (MachineStatus.RUNNING, MachineStatus.STOPPED, MachineStatus.FAILED)
+PLENTY = Space(1 << 50, 1 << 50)
 
 
-class FakeService:
+class FakeService(ServiceRoutes):
     """See api.ports.Service. Build it inside a running loop; `close` ends what it started."""
 
     zone = "boxd.test"
@@ -69,6 +80,7 @@ class FakeService:
     data_dir = "/var/lib/boxd"
 
     def __init__(self, root: Path) -> None:
+        super().__init__()
         self.root = root
         self.key = KEY
         self.boot = asyncio.Event()
@@ -85,7 +97,7 @@ class FakeService:
         self._machines: dict[str, Machine] = {}
         self._checkpoints: dict[str, list[Checkpoint]] = {}
         self._files: dict[str, LocalFiles] = {}
-        self._busy: dict[str, str] = {}
+        self._busy: dict[str, Order] = {}
         self._watchers: dict[str, set[asyncio.Queue[Progress]]] = {}
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -136,13 +148,18 @@ class FakeService:
             queue.put_nowait(Progress(operation, step, fraction))
 
     @contextmanager
-    def _operation(self, machine: Machine, what: str):
-        if machine.id in self._busy:
-            running = self._busy[machine.id]
-            raise Busy(f"machine '{machine.name}' is busy: {running} is running; try again when it has ended")
-        self._busy[machine.id] = what
+    def _operation(self, machine: Machine, order: Order):
+        """Admit an order as the worker does, and hold the machine for it; whether there is anything to do."""
+        known = self._checkpoints[machine.id]
+        verdict = admit(order, Situation(machine, self._busy.get(machine.id), known, PLENTY))
+        if isinstance(verdict, Refuse):
+            raise verdict.error
+        if isinstance(verdict, Already):
+            yield False
+            return
+        self._busy[machine.id] = order
         try:
-            yield
+            yield True
         finally:
             del self._busy[machine.id]
 
@@ -157,13 +174,14 @@ class FakeService:
         """Nothing is ever revoked here: see service_accounts for keys that come and go."""
 
     async def create_machine(self, caller: Caller, new: NewMachine) -> Machine:
+        if new.restart_policy not in ("", "always", "never"):
+            raise InvalidArgument(f"the restart policy is 'always' or 'never', not '{new.restart_policy}'")
+        size = sizes.choose_size(new.vcpu, new.memory_bytes)
         name = new.name or self.suggest_name(caller)
-        if not MACHINE_NAME.fullmatch(name):
-            raise InvalidArgument("a machine name has 1 to 40 characters of a-z 0-9 -")
-        if any(machine.name == name for machine in self._machines.values()):
-            raise AlreadyExists(f"a machine named '{name}' exists already; it was not changed")
+        names.check_machine_name(name)
+        self._check_free(name)
         if new.image and new.image not in [image.name for image in self.known_images]:
-            raise NotFound(f"image '{new.image}' not found")
+            raise NotFound(f"image '{new.image}' not found; see: boxd image list")
         number = len(self._machines) + 2
         machine = Machine(
             id=str(uuid.uuid4()),
@@ -171,7 +189,7 @@ class FakeService:
             owner_id=caller.user_id,
             image=IMAGE.digest,
             image_name=new.image or IMAGE.name,
-            size=Size(new.vcpu or 2, new.memory_bytes or GIB),
+            size=size,
             disk_bytes=new.disk_bytes or 8 * GIB,
             address=f"10.99.0.{number}",
             mac=f"52:54:00:00:00:{number:02x}",
@@ -186,6 +204,10 @@ class FakeService:
         self._files[machine.id] = LocalFiles(self.root / machine.id / "disk")
         self._spawn(self._boot(machine))
         return machine
+
+    def _check_free(self, name: str) -> None:
+        if any(machine.name == name for machine in self._machines.values()):
+            raise AlreadyExists(f"a machine named '{name}' exists already; choose another name")
 
     async def _boot(self, machine: Machine) -> Machine:
         self._report(machine, "start", "boot", None)
@@ -205,44 +227,48 @@ class FakeService:
 
     async def start_machine(self, caller: Caller, ref: str) -> Machine:
         machine = self.machine(caller, ref)
-        if machine.status is MachineStatus.RUNNING:
-            return machine
-        with self._operation(machine, "start"):
-            await self._set(machine, status=MachineStatus.STARTING)
-            return await self._boot(machine)
+        if machine.status is MachineStatus.STARTING:  # join
+            await self.until(lambda: self._machines[machine.id].status is not MachineStatus.STARTING)
+            return self._machines[machine.id]
+        with self._operation(machine, Start()) as needed:
+            return await self._rebooted(machine) if needed else machine
+
+    async def _rebooted(self, machine: Machine, **values) -> Machine:
+        await self._set(machine, status=MachineStatus.STARTING, **values)
+        return await self._boot(machine)
 
     async def stop_machine(self, caller: Caller, ref: str) -> Machine:
         machine = self.machine(caller, ref)
-        with self._operation(machine, "stop"):
-            return await self._set(machine, status=MachineStatus.STOPPED)
+        with self._operation(machine, Stop()) as needed:
+            return await self._set(machine, status=MachineStatus.STOPPED) if needed else machine
 
     async def reboot_machine(self, caller: Caller, ref: str) -> Machine:
         machine = self.machine(caller, ref)
-        if machine.status is not MachineStatus.RUNNING:
-            raise WrongState(f"machine '{machine.name}' cannot be rebooted while it is {machine.status}")
-        with self._operation(machine, "reboot"):
-            await self._set(machine, status=MachineStatus.STARTING)
-            return await self._boot(machine)
+        with self._operation(machine, Reboot()):
+            return await self._rebooted(machine)
 
     async def rename_machine(self, caller: Caller, ref: str, name: str) -> Machine:
         machine = self.machine(caller, ref)
         names.check_machine_name(name)
-        if any(other.name == name and other.id != machine.id for other in self._machines.values()):
-            raise AlreadyExists(f"a machine named '{name}' exists already; choose another name")
-        return await self._changed_with_reboot(machine, "rename", name=name)
+        if machine.name != name:
+            self._check_free(name)
+        return await self._changed_with_reboot(machine, Rename(name), name=name)
 
     async def resize_machine(self, caller: Caller, ref: str, vcpu: int, memory_bytes: int) -> tuple[Machine, bool]:
         machine = self.machine(caller, ref)
+        if not vcpu and not memory_bytes:
+            raise InvalidArgument("say how many vCPUs or how much memory the machine is to have")
         size = sizes.choose_size(vcpu, memory_bytes)
         rebooted = machine.status is MachineStatus.RUNNING and machine.size != size
-        return await self._changed_with_reboot(machine, "resize", size=size), rebooted
+        return await self._changed_with_reboot(machine, Resize(size), size=size), rebooted
 
-    async def _changed_with_reboot(self, machine: Machine, operation: str, **values) -> Machine:
-        with self._operation(machine, operation):
+    async def _changed_with_reboot(self, machine: Machine, order: Order, **values) -> Machine:
+        with self._operation(machine, order) as needed:
+            if not needed:
+                return machine
             if machine.status is not MachineStatus.RUNNING:
                 return await self._set(machine, **values)
-            await self._set(machine, status=MachineStatus.STARTING, **values)
-            return await self._boot(machine)
+            return await self._rebooted(machine, **values)
 
     async def update_labels(self, caller: Caller, ref: str, wanted, remove, *, replace_all: bool):
         machine = self.machine(caller, ref)
@@ -282,10 +308,7 @@ class FakeService:
     # -- checkpoints
 
     def _find(self, machine: Machine, name: str) -> Checkpoint:
-        if not CHECKPOINT_NAME.fullmatch(name):
-            raise InvalidArgument(
-                "a checkpoint name has 1 to 63 characters of a-z 0-9 . _ - and starts and ends with a letter or digit"
-            )
+        names.check_checkpoint_name(name)
         for checkpoint in self._checkpoints[machine.id]:
             if checkpoint.name == name:
                 return checkpoint
@@ -293,22 +316,16 @@ class FakeService:
 
     async def save_checkpoint(self, caller: Caller, ref: str, name: str) -> Checkpoint:
         machine = self.machine(caller, ref)
-        name = name or time.strftime("cp-%Y%m%d-%H%M%S", time.gmtime())
-        try:
-            self._find(machine, name)
-        except NotFound:
-            pass
-        else:
-            raise AlreadyExists(f"machine '{machine.name}' already has a checkpoint '{name}'; it was not changed")
-        if machine.status is not MachineStatus.RUNNING:
-            raise WrongState(f"machine '{machine.name}' must be running to save a checkpoint; it is {machine.status}")
-        if len(self._checkpoints[machine.id]) >= MAX_CHECKPOINTS:
-            oldest = self._checkpoints[machine.id][0].name
-            raise WrongState(
-                f"machine '{machine.name}' has 10 of 10 checkpoints; remove one first (the oldest is '{oldest}')"
-            )
+        known = self._checkpoints[machine.id]
+        name = name or names.generate_checkpoint_name({checkpoint.name for checkpoint in known})
+        names.check_checkpoint_name(name)
+        checkpoint_id = names.new_checkpoint_id()
+        order = Save(checkpoint_id, name, caller.user_id)
+        with self._operation(machine, order):
+            pass  # it is admitted; the work begins when this has answered
+        known[:] = [row for row in known if row.name != name or row.status is not CheckpointStatus.FAILED]
         checkpoint = Checkpoint(
-            id="cp_" + uuid.uuid4().hex[:20],
+            id=checkpoint_id,
             machine_id=machine.id,
             name=name,
             status=CheckpointStatus.PENDING,
@@ -319,11 +336,12 @@ class FakeService:
         )
         self._checkpoints[machine.id].append(checkpoint)
         await self._notify()
+        self._busy[machine.id] = order
         self._spawn(self._save(machine, checkpoint))
         return checkpoint
 
     async def _save(self, machine: Machine, checkpoint: Checkpoint) -> None:
-        with self._operation(machine, f"save of '{checkpoint.name}'"):
+        try:
             self._report(machine, "save", "memory", 0.5)
             await self.save.wait()
             if self.fail_save:
@@ -331,6 +349,8 @@ class FakeService:
                 return
             self._files[machine.id].freeze(self.root / machine.id / checkpoint.id)
             await self._set(machine, head=checkpoint.id)
+        finally:
+            del self._busy[machine.id]
         await self._set_checkpoint(checkpoint, status=CheckpointStatus.READY, pause_us=24_300, duration_ms=1_250)
 
     def _view(self, checkpoint: Checkpoint) -> CheckpointView:
@@ -357,14 +377,7 @@ class FakeService:
     async def restore_checkpoint(self, caller: Caller, ref: str, name: str) -> Machine:
         machine = self.machine(caller, ref)
         checkpoint = self._find(machine, name)
-        if checkpoint.status is not CheckpointStatus.READY:
-            raise WrongState(
-                f"checkpoint '{name}' on machine '{machine.name}' is {checkpoint.status}; "
-                "it can be restored once it is ready"
-            )
-        if machine.status not in RESTORABLE:
-            raise WrongState(f"machine '{machine.name}' cannot be restored while it is {machine.status}")
-        with self._operation(machine, f"restore of '{name}'"):
+        with self._operation(machine, Restore(name)):
             await self._set(machine, status=MachineStatus.STARTING)
             for session in self.sessions:
                 if session.exit_code is None:
@@ -379,8 +392,13 @@ class FakeService:
     async def remove_checkpoint(self, caller: Caller, ref: str, name: str) -> None:
         machine = self.machine(caller, ref)
         checkpoint = self._find(machine, name)
-        with self._operation(machine, f"removal of '{name}'"):
-            self._checkpoints[machine.id].remove(checkpoint)
+        with self._operation(machine, Remove(name)):
+            rows = self._checkpoints[machine.id]
+            rows.remove(checkpoint)
+            rows[:] = [
+                dataclasses.replace(row, parent=checkpoint.parent if row.parent == checkpoint.id else row.parent)
+                for row in rows
+            ]
 
     async def verify_checkpoint(self, caller: Caller, ref: str, name: str) -> AsyncIterator[Progress | Verification]:
         checkpoint = self._find(self.machine(caller, ref), name)
@@ -467,10 +485,12 @@ class FakeService:
 
     async def remove_image(self, caller: Caller, name: str) -> None:
         if name not in [image.name for image in self.known_images]:
-            raise NotFound(f"image '{name}' not found")
+            raise NotFound(f"image '{name}' not found; see: boxd image list")
         users = [machine.name for machine in self._machines.values() if machine.image_name == name]
         if users:
-            raise WrongState(f"image '{name}' is still used by {', '.join(users)}; it was not removed")
+            raise WrongState(
+                f"image '{name}' was not removed: it is used by {', '.join(users)}; remove these machines first"
+            )
         self.known_images = [image for image in self.known_images if image.name != name]
 
     def default_image(self) -> str:

@@ -26,8 +26,9 @@ async def list_checkpoints(
 async def restore_checkpoint(
     service: Service, caller: Caller, request: pb.RestoreCheckpointRequest
 ) -> pb.RestoreCheckpointResponse:
-    await service.restore_checkpoint(caller, request.vm, request.name)
-    return pb.RestoreCheckpointResponse()
+    machine = await service.restore_checkpoint(caller, request.vm, request.name)
+    held = service.last_hold(caller, machine.id)
+    return pb.RestoreCheckpointResponse(held_connections=held.connections, longest_wait_ms=held.longest_ms)
 
 
 async def delete_checkpoint(

@@ -14,13 +14,14 @@ def domain(service: Service, machine: Machine) -> str:
 
 
 def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.GetVmResponse:
-    """A machine as GetVm and ListVms show it. Idle timers stay 0 (disabled), ssh_port 0 (not allocated)."""
+    """A machine as GetVm and ListVms show it. Idle timers stay 0 (disabled)."""
     user = service.user(caller)
     return pb.GetVmResponse(
         vm_id=machine.id,
         name=machine.name,
         image_ref=machine.image_name,
         public_ip=machine.address,
+        ssh_port=machine.ssh_port,
         status=machine.status.value,
         restart_policy=machine.restart_policy,
         disk_bytes=machine.disk_bytes,

@@ -100,7 +100,14 @@ async def unlink_ssh_key(
     return host_pb.UnlinkSshKeyResponse()
 
 
+async def root_certificate(
+    service: Service, caller: Caller, request: host_pb.RootCertificateRequest
+) -> host_pb.RootCertificateResponse:
+    return host_pb.RootCertificateResponse(pem=service.root_certificate)
+
+
 METHODS: dict[str, Method] = {
+    "RootCertificate": root_certificate,
     "BuildImage": build_image,
     "ListImages": list_images,
     "RemoveImage": remove_image,

@@ -17,11 +17,14 @@ from openboxd.model import (
     CheckpointView,
     Event,
     ExecRequest,
+    ExposedPort,
     Finding,
+    Held,
     Image,
     Listing,
     Machine,
     Progress,
+    RouteView,
     SshKey,
     Token,
     User,
@@ -48,6 +51,7 @@ class Service(Protocol):
     """The use-cases."""
 
     zone: str
+    root_certificate: str  # PEM of the root that signs the machines' HTTPS certificates
     ssh_host_key: str  # public key of the authority that signs the machines' host keys
     data_dir: str  # for people to read
 
@@ -115,6 +119,32 @@ class Service(Protocol):
     async def destroy_machine(self, caller: Caller, ref: str) -> None: ...
 
     def suggest_name(self, caller: Caller) -> str: ...
+
+    # -- ways in
+    async def routes(self, caller: Caller, ref: str = "") -> Sequence[RouteView]:
+        """Of one machine, or of all; each machine's default route first."""
+        ...
+
+    async def create_route(self, caller: Caller, ref: str, name: str, port: int) -> RouteView:
+        """Raises InvalidArgument, AlreadyExists."""
+        ...
+
+    async def set_route_port(self, caller: Caller, ref: str, name: str, port: str) -> None:
+        """An empty name is the default route, the only one that takes "auto". Raises InvalidArgument, NotFound."""
+        ...
+
+    async def delete_route(self, caller: Caller, ref: str, name: str) -> None: ...
+
+    async def expose_port(self, caller: Caller, ref: str, port: int, protocol: str) -> tuple[Machine, ExposedPort]:
+        """The public port that it has or gets. Raises InvalidArgument, WrongState for one too many."""
+        ...
+
+    async def unexpose_port(self, caller: Caller, ref: str, port: int) -> tuple[Machine, ExposedPort]: ...
+    def exposed_ports(self, caller: Caller, ref: str = "") -> Sequence[tuple[Machine, ExposedPort]]: ...
+
+    def last_hold(self, caller: Caller, ref: str) -> Held:
+        """What the machine's last swap cost those who came in meanwhile."""
+        ...
 
     # -- checkpoints
     async def save_checkpoint(self, caller: Caller, ref: str, name: str) -> Checkpoint:

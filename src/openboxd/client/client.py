@@ -116,6 +116,44 @@ class Client:
         request = host_pb.WatchMachineRequest(ref=ref)
         return self._connection.stream(f"{HOST}WatchMachine", request, host_pb.Progress)
 
+    # -- ways in
+
+    async def routes(self, ref: str = "") -> list[pb.ProxyInfo]:
+        """Of one machine, or of all."""
+        request = pb.ListProxiesRequest(vm=ref)
+        return list((await self._connection.unary(f"{BOXD_API}ListProxies", request, pb.ListProxiesResponse)).proxies)
+
+    async def create_route(self, ref: str, name: str, port: int) -> pb.CreateProxyResponse:
+        request = pb.CreateProxyRequest(vm=ref, name=name, port=port)
+        return await self._connection.unary(f"{BOXD_API}CreateProxy", request, pb.CreateProxyResponse)
+
+    async def set_route_port(self, ref: str, name: str, port: str) -> None:
+        """An empty name is the default route, the only one that takes "auto"."""
+        request = pb.SetProxyPortRequest(vm=ref, name=name, port=port)
+        await self._connection.unary(f"{BOXD_API}SetProxyPort", request, pb.SetProxyPortResponse)
+
+    async def delete_route(self, ref: str, name: str) -> None:
+        request = pb.DeleteProxyRequest(vm=ref, name=name)
+        await self._connection.unary(f"{BOXD_API}DeleteProxy", request, pb.DeleteProxyResponse)
+
+    async def expose(self, ref: str, port: int, protocol: str) -> pb.ExposePortResponse:
+        request = pb.ExposePortRequest(vm=ref, vm_port=port, protocol=protocol)
+        return await self._connection.unary(f"{BOXD_API}ExposePort", request, pb.ExposePortResponse)
+
+    async def unexpose(self, ref: str, port: int) -> pb.ExposePortResponse:
+        request = pb.UnexposePortRequest(vm=ref, vm_port=port)
+        return (await self._connection.unary(f"{BOXD_API}UnexposePort", request, pb.UnexposePortResponse)).forward
+
+    async def exposed_ports(self, ref: str = "") -> list[pb.ExposePortResponse]:
+        """Of one machine, or of all."""
+        request, path = pb.ListExposedPortsRequest(vm=ref), f"{BOXD_API}ListExposedPorts"
+        return list((await self._connection.unary(path, request, pb.ListExposedPortsResponse)).forwards)
+
+    async def root_certificate(self) -> str:
+        """PEM of the root behind the machines' HTTPS domains."""
+        request, path = host_pb.RootCertificateRequest(), f"{HOST}RootCertificate"
+        return (await self._connection.unary(path, request, host_pb.RootCertificateResponse)).pem
+
     # -- checkpoints
 
     async def save(self, ref: str, name: str) -> pb.CreateCheckpointResponse:
@@ -133,9 +171,10 @@ class Client:
         answer = await self._connection.unary(f"{BOXD_API}ListCheckpoints", request, pb.ListCheckpointsResponse)
         return list(answer.checkpoints)
 
-    async def restore(self, ref: str, name: str) -> None:
+    async def restore(self, ref: str, name: str) -> pb.RestoreCheckpointResponse:
         request = pb.RestoreCheckpointRequest(vm=ref, name=name)
-        await self._connection.unary(f"{BOXD_API}RestoreCheckpoint", request, pb.RestoreCheckpointResponse, None)
+        path = f"{BOXD_API}RestoreCheckpoint"
+        return await self._connection.unary(path, request, pb.RestoreCheckpointResponse, None)
 
     async def remove_checkpoint(self, ref: str, name: str) -> None:
         request = pb.DeleteCheckpointRequest(vm=ref, name=name)

@@ -17,6 +17,7 @@ from openboxd.control import changes, names, sizes
 from openboxd.control.credentials import Credentials
 from openboxd.control.images import Images
 from openboxd.control.ports import ControlStore, ImageBuilder
+from openboxd.control.routes import SSH_PORTS, Routes, choose_public_port
 from openboxd.errors import (
     AlreadyExists,
     BoxdError,
@@ -34,12 +35,15 @@ from openboxd.model import (
     CheckpointView,
     Event,
     ExecRequest,
+    ExposedPort,
     Finding,
+    Held,
     Image,
     Listing,
     Machine,
     MachineStatus,
     Progress,
+    RouteView,
     Size,
     SshKey,
     Token,
@@ -99,14 +103,17 @@ class Control:
         builder: ImageBuilder,
         examine: Examine,
         ssh_host_key: str = "",
+        root_certificate: str = "",
     ) -> None:
         self.zone = drivers.settings.zone
         self.ssh_host_key = ssh_host_key
+        self.root_certificate = root_certificate
         self.data_dir = str(drivers.settings.home)
         self.team = Team(drivers)
         self._drivers, self._store, self._examine = drivers, store, examine
         self._images = Images(store, drivers.pool, builder, drivers.fault)
         self._credentials = Credentials(store)
+        self._routes = Routes(store, drivers.ways)
         self._background: set[asyncio.Task[None]] = set()
         self._creating = asyncio.Lock()
         self._editing = asyncio.Lock()  # an edit of labels reads, then writes
@@ -199,6 +206,7 @@ class Control:
         except BaseException:
             await self._store.update_machine(machine.id, status=MachineStatus.DESTROYED)
             raise
+        await self._routes.arrange(machine)
         self.team.worker(machine.id).submit(Start(), caller.user_id)
         return self.machine(caller, machine.id)
 
@@ -222,7 +230,11 @@ class Control:
             restart_policy=new.restart_policy or "always",
             labels=labels,
             idle_ignore_outbound=new.idle_ignore_outbound,
+            ssh_port=self._free_ssh_port(),
         )
+
+    def _free_ssh_port(self) -> int:
+        return choose_public_port(SSH_PORTS, self._store.public_ports_in_use(), self._drivers.ways)
 
     def _check_free(self, name: str) -> None:
         if self._store.machine_named(name) is not None:
@@ -338,6 +350,52 @@ class Control:
     def suggest_name(self, caller: Caller) -> str:
         """A name that is free now."""
         return names.suggest_machine_name({machine.name for machine in self._store.machines()})
+
+    # ------------------------------------------------------------------------------------------------ ways in
+
+    async def arrange_ways(self) -> None:
+        """Listen for all machines; call once, before they are recovered. Clients wait until theirs is there."""
+        for machine in self._store.machines():
+            if not machine.ssh_port:  # made before machines had one
+                machine = await self._store.update_machine(machine.id, ssh_port=self._free_ssh_port())
+            await self._routes.arrange(machine)
+
+    async def routes(self, caller: Caller, ref: str = "") -> Sequence[RouteView]:
+        """The routes of a machine, or of all the caller's machines."""
+        found = [self.machine(caller, ref)] if ref else self.machines(caller)
+        return [view for machine in found for view in await self._routes.listed(machine)]
+
+    async def create_route(self, caller: Caller, ref: str, name: str, port: int) -> RouteView:
+        """Give a machine a named route."""
+        machine = self.machine(caller, ref)
+        return RouteView(await self._routes.create(machine, name, port), machine, port)
+
+    async def set_route_port(self, caller: Caller, ref: str, name: str, port: str) -> None:
+        """Let a route lead to another port; "auto" lets the default route find its port."""
+        await self._routes.set_port(self.machine(caller, ref), name, port)
+
+    async def delete_route(self, caller: Caller, ref: str, name: str) -> None:
+        """Remove a named route."""
+        await self._routes.delete(self.machine(caller, ref), name)
+
+    async def expose_port(self, caller: Caller, ref: str, port: int, protocol: str) -> tuple[Machine, ExposedPort]:
+        """Give a machine's port a public one."""
+        machine = self.machine(caller, ref)
+        return machine, await self._routes.expose(machine, port, protocol)
+
+    async def unexpose_port(self, caller: Caller, ref: str, port: int) -> tuple[Machine, ExposedPort]:
+        """Take a port's public one away."""
+        machine = self.machine(caller, ref)
+        return machine, await self._routes.unexpose(machine, port)
+
+    def exposed_ports(self, caller: Caller, ref: str = "") -> Sequence[tuple[Machine, ExposedPort]]:
+        """The exposed ports of a machine, or of all the caller's machines."""
+        found = [self.machine(caller, ref)] if ref else self.machines(caller)
+        return [(machine, exposed) for machine in found for exposed in self._routes.exposed(machine)]
+
+    def last_hold(self, caller: Caller, ref: str) -> Held:
+        """What the machine's last swap cost those who came in meanwhile."""
+        return self._worker(caller, ref).last_hold
 
     # -------------------------------------------------------------------------------------------- checkpoints
 

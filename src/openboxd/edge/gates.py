@@ -194,3 +194,18 @@ class Gates:
             except OSError as error:
                 log.debug("machine %s does not say what it listens on: %s", machine_id, error)
         return machine.found.port
+
+    def is_free(self, public_port: int) -> bool:
+        """See worker.ports.Ways."""
+        try:
+            listen_tcp(self._host, public_port).close()
+        except OSError:
+            return False
+        return True
+
+    def sweep(self) -> int:
+        """Remove the names of sockets that belong to no machine; how many. Only after all were arranged."""
+        stray = [path for path in self._directory.iterdir() if path.name not in self._owners]
+        for path in stray:
+            path.unlink(missing_ok=True)
+        return len(stray)

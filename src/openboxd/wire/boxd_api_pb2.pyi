@@ -1509,8 +1509,12 @@ class RestoreCheckpointRequest(_message.Message):
     def __init__(self, vm: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class RestoreCheckpointResponse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("held_connections", "longest_wait_ms")
+    HELD_CONNECTIONS_FIELD_NUMBER: _ClassVar[int]
+    LONGEST_WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    held_connections: int
+    longest_wait_ms: int
+    def __init__(self, held_connections: _Optional[int] = ..., longest_wait_ms: _Optional[int] = ...) -> None: ...
 
 class CheckpointInfo(_message.Message):
     __slots__ = ("checkpoint_id", "name", "status", "size_bytes", "created_at", "created_by", "available", "total_bytes", "shared_bytes", "failure_reason", "pause_us", "duration_ms", "parent_name", "is_current")

@@ -175,6 +175,16 @@ class Finding(_message.Message):
     remedy: str
     def __init__(self, subject: _Optional[str] = ..., verdict: _Optional[str] = ..., detail: _Optional[str] = ..., remedy: _Optional[str] = ...) -> None: ...
 
+class RootCertificateRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class RootCertificateResponse(_message.Message):
+    __slots__ = ("pem",)
+    PEM_FIELD_NUMBER: _ClassVar[int]
+    pem: str
+    def __init__(self, pem: _Optional[str] = ...) -> None: ...
+
 class DoctorResponse(_message.Message):
     __slots__ = ("findings", "version", "home")
     FINDINGS_FIELD_NUMBER: _ClassVar[int]

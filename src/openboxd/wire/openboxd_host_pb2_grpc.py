@@ -70,6 +70,11 @@ class HostStub:
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsRequest.SerializeToString,
                 response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsResponse.FromString,
                 _registered_method=True)
+        self.RootCertificate = channel.unary_unary(
+                '/openboxd.v1.Host/RootCertificate',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateResponse.FromString,
+                _registered_method=True)
         self.Doctor = channel.unary_unary(
                 '/openboxd.v1.Host/Doctor',
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.DoctorRequest.SerializeToString,
@@ -137,6 +142,13 @@ class HostServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RootCertificate(self, request, context):
+        """The root certificate behind the machines' HTTPS domains, for those who are to trust it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Doctor(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -193,6 +205,11 @@ def add_HostServicer_to_server(servicer, server):
                     servicer.ListEvents,
                     request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsRequest.FromString,
                     response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsResponse.SerializeToString,
+            ),
+            'RootCertificate': grpc.unary_unary_rpc_method_handler(
+                    servicer.RootCertificate,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateResponse.SerializeToString,
             ),
             'Doctor': grpc.unary_unary_rpc_method_handler(
                     servicer.Doctor,
@@ -399,6 +416,33 @@ class Host:
             '/openboxd.v1.Host/ListEvents',
             openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsRequest.SerializeToString,
             openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RootCertificate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/RootCertificate',
+            openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -320,7 +320,49 @@ class ExecSession(Protocol):
         ...
 
 
-class Agent(Protocol):
+class GuestConnection(Protocol):
+    """A TCP connection to a service of the guest, made by its agent; each direction is held to its reader's pace."""
+
+    async def read(self) -> bytes:
+        """The next piece; nothing once the service has ended its direction.
+
+        Raises:
+            Interrupted: the service cut the connection off, or the machine was restored, stopped or lost.
+        """
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """Send all of it; waits for credit. Dropped once the service has ended the connection. Raises Interrupted."""
+        ...
+
+    def write_eof(self) -> None:
+        """No more data from here. Harmless twice."""
+        ...
+
+    def close(self) -> None:
+        """End both directions now. Harmless twice."""
+        ...
+
+
+class GuestDialer(Protocol):
+    """What an Agent offers to gates."""
+
+    async def dial(self, port: int) -> GuestConnection:
+        """Connect to a port on the guest's loopback (IPv4, then IPv6).
+
+        Raises:
+            InvalidArgument: no port has that number.
+            WrongState: nothing answers there.
+            Unavailable, Interrupted: the agent is not ready, or the channel is closed.
+        """
+        ...
+
+    async def listeners(self) -> Sequence[int]:
+        """TCP ports somebody listens on in the guest, lowest first; its sshd's is among them."""
+        ...
+
+
+class Agent(GuestDialer, Protocol):
     """The daemon's end of the channel to the agent in one run."""
 
     @property
@@ -532,48 +574,6 @@ class Store(Protocol):
 
 
 # --------------------------------------------------------------------------------------------------------- network
-
-
-class GuestConnection(Protocol):
-    """A TCP connection to a service of the guest, made by its agent; each direction is held to its reader's pace."""
-
-    async def read(self) -> bytes:
-        """The next piece; nothing once the service has ended its direction.
-
-        Raises:
-            Interrupted: the service cut the connection off, or the machine was restored, stopped or lost.
-        """
-        ...
-
-    async def write(self, data: bytes) -> None:
-        """Send all of it; waits for credit. Dropped once the service has ended the connection. Raises Interrupted."""
-        ...
-
-    def write_eof(self) -> None:
-        """No more data from here. Harmless twice."""
-        ...
-
-    def close(self) -> None:
-        """End both directions now. Harmless twice."""
-        ...
-
-
-class GuestDialer(Protocol):
-    """What an Agent offers to gates."""
-
-    async def dial(self, port: int) -> GuestConnection:
-        """Connect to a port on the guest's loopback (IPv4, then IPv6).
-
-        Raises:
-            InvalidArgument: no port has that number.
-            WrongState: nothing answers there.
-            Unavailable, Interrupted: the agent is not ready, or the channel is closed.
-        """
-        ...
-
-    async def listeners(self) -> Sequence[int]:
-        """TCP ports somebody listens on in the guest, lowest first; its sshd's is among them."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""The HTTPS front of a daemon: Caddy with this daemon's settings and root certificate, before its gates."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+
+from openboxd.edge.ask import answering
+from openboxd.edge.caddy import Caddy, certificate_wanted, running
+from openboxd.edge.caddy_config import Front
+from openboxd.edge.gates import Gates
+from openboxd.host.ca import open_authority
+from openboxd.model import Finding
+from openboxd.settings import Settings
+
+
+@asynccontextmanager
+async def serve_https(settings: Settings, api: str = "") -> AsyncIterator[Caddy | None]:
+    """Let Caddy serve while the block runs; None if HTTPS is off. What is wrong with it is in its `problem`.
+
+    `api` is host:port where this host reaches the API.
+
+    Raises:
+        HostUnfit: our own root certificate is damaged.
+    """
+    if not settings.https:
+        yield None
+        return
+    front = _front(settings, api)
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(answering(certificate_wanted(front)))
+        yield await stack.enter_async_context(running(Caddy(replace(front, ask=url), settings.run_dir)))
+
+
+def _front(settings: Settings, api: str) -> Front:
+    authority = open_authority(settings.tls_dir)
+    # Caddy keeps using the intermediate certificate that it finds, so each root has a directory of its own.
+    root = hashlib.sha256(authority.root.read_bytes()).hexdigest()[:16]
+    return Front(
+        zone=settings.zone,
+        https=settings.https,
+        http=settings.http,
+        gates=settings.gates_dir,
+        storage=settings.home / "caddy" / root,
+        root=authority.root,
+        root_key=settings.tls_dir / "ca.key",
+        ask="",
+        api=api,
+        acme_email=settings.acme_email,
+        acme_directory=settings.acme_directory,
+        domains=settings.domains,
+    )
+
+
+def findings(caddy: Caddy | None, gates: Gates) -> Sequence[Finding]:
+    """What `boxd doctor` says about the ways in to machines."""
+    found = [Finding("ports of machines", "warning", text, "free the port") for text in gates.problems()]
+    if caddy is None:
+        return [Finding("HTTPS", "warning", "it is switched off (BOXD_HTTPS=off)", "set BOXD_HTTPS"), *found]
+    if caddy.problem:
+        remedy = "install caddy, free the ports, or choose others with BOXD_HTTPS and BOXD_HTTP"
+        return [Finding("HTTPS", "warning", f"machines have no HTTPS domains: {caddy.problem}", remedy), *found]
+    return [Finding("HTTPS", "ok", f"{caddy.front.https} serves *.{caddy.front.zone}"), *found]
