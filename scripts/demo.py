@@ -100,21 +100,25 @@ def own_daemon(home: Path) -> int | None:
 
 
 def stop(home: Path, machine: str) -> None:
-    """Stop the demo's machine; if the demo also started the daemon, all machines and the daemon."""
-    daemon = own_daemon(home)
+    """Stop the demo's machine, and the daemon if a demo started it. Other machines run on."""
+    others = []
     if answers():
-        for each in boxd_json("ls"):
-            if each["status"] == "running" and (daemon is not None or each["name"] == machine):
-                boxd("machine", "stop", each["name"])
-                say(f"machine {each['name']} is stopped")
+        running = [each["name"] for each in boxd_json("ls") if each["status"] == "running"]
+        others = [name for name in running if name != machine]
+        if machine in running:
+            boxd("machine", "stop", machine)
+            say(f"machine {machine} is stopped")
+    daemon = own_daemon(home)
     if daemon is None:
-        say("the demo has no daemon running")
+        say("no daemon that a demo started is running" + (f"; running on: {', '.join(others)}" if others else ""))
         return
     signal.pidfd_send_signal(daemon, signal.SIGTERM)
     if not select.select([daemon], [], [], 60)[0]:  # readable when the process has ended
         raise Wrong("the daemon does not end")
     pid_file(home).unlink(missing_ok=True)
     say("the daemon is stopped")
+    if others:
+        say(f"running on, for the next daemon to take over: {', '.join(others)}; 'boxd machine stop' ends them")
 
 
 # -- the story
@@ -218,7 +222,7 @@ def mib(count: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/demo", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--machine", default="demo", help="name of the machine (default: demo)")
-    parser.add_argument("--stop", action="store_true", help="stop what an earlier demo left running")
+    parser.add_argument("--stop", action="store_true", help="stop the machine and the daemon of an earlier demo")
     options = parser.parse_args()
     os.umask(0o077)
     home = default_home().absolute()
@@ -237,7 +241,7 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     say(f"everything is as captured; {time.monotonic() - started:.1f} s in all")
-    say(f"daemon and machine {options.machine} are left running; 'scripts/demo --stop' stops them")
+    say(f"daemon and machine {options.machine} are left running; 'scripts/demo --stop' stops these two")
     return 0
 
 

@@ -74,3 +74,26 @@ def test_setup_refuses_what_it_does_not_know() -> None:
     done = subprocess.run([SCRIPTS / "setup", "--bogus"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "usage" in done.stderr
+
+
+def test_stopping_the_demo_leaves_other_machines_alone(
+    demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = {"demo": "running", "mine": "running", "old": "stopped"}
+    rows = [{"name": name, "status": each} for name, each in status.items()]
+    calls: list[tuple[str, ...]] = []
+    monkeypatch.setattr(demo, "answers", lambda: True)
+    monkeypatch.setattr(demo, "boxd_json", lambda *words: rows)
+    monkeypatch.setattr(demo, "boxd", lambda *words: calls.append(words))
+    argv = [sys.executable, "-c", "import time; print(flush=True); time.sleep(1000)", "daemon", str(tmp_path)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as daemon:
+        assert daemon.stdout is not None
+        daemon.stdout.readline()
+        demo.pid_file(tmp_path).write_text(str(daemon.pid))
+        demo.stop(tmp_path, "demo")
+        assert daemon.wait(10) != 0
+    assert calls == [("machine", "stop", "demo")]
+    assert "running on, for the next daemon to take over: mine" in capsys.readouterr().out
+
+    demo.stop(tmp_path, "demo")
+    assert "no daemon that a demo started is running; running on: mine" in capsys.readouterr().out
