@@ -16,6 +16,7 @@ import pytest
 
 from openboxd.api.ports import NewMachine
 from openboxd.api.server import serve
+from openboxd.model import GIB
 from tests.fakes.service import KEY, FakeService
 
 LIMIT = 20
@@ -143,7 +144,7 @@ async def boxd(service, tmp_path):
 async def web(service):
     """A machine named web that runs, with the checkpoint `one`."""
     caller = service.authenticate(KEY)
-    machine = await service.create_machine(caller, NewMachine(name="web"))
+    machine = await service.create_machine(caller, NewMachine(name="web", vcpu=2, memory_bytes=GIB))
     await service.until(lambda: service.machine(caller, "web").status == "running")
     await service.save_checkpoint(caller, "web", "one")
     await service.checkpoint_done(caller, "web", "one")

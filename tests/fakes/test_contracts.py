@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from openboxd.api.ports import NewMachine
 from openboxd.host.reflink import copy_file
 from openboxd.model import MIB, Size
 from openboxd.worker.ports import Plan, Run, RunSpec
 from tests.contracts.agent import AgentContract
 from tests.contracts.hypervisor import HypervisorContract
+from tests.contracts.service import OWNER, ServiceContract
 from tests.fakes.agent import FakeAgent, FakeAgentConnector
 from tests.fakes.host import FakeHost
 from tests.fakes.hypervisor import FakeHypervisor
+from tests.fakes.service import FakeService
 
 
 @pytest.fixture
@@ -109,3 +112,13 @@ class TestFakeAgent(AgentContract):
         await agent.wait_ready(1)
         yield agent
         await agent.close("the test is over")
+
+
+class TestFakeService(ServiceContract):
+    @pytest.fixture
+    async def service(self, tmp_path: Path) -> AsyncIterator[FakeService]:
+        service = FakeService(tmp_path)
+        await service.create_machine(OWNER, NewMachine(name="web"))
+        await service.start_machine(OWNER, "web")
+        yield service
+        await service.close()
