@@ -78,3 +78,14 @@ async def test_the_checks_of_this_host_say_nothing_about_another_one(boxd, tmp_p
     done = await boxd("doctor", env={"BOXD_CONFIG": str(config)})
     assert (done.status, done.out) == (1, b"")
     assert "no API key" in done.err
+
+
+@pytest.mark.parametrize("columns", ["", "80"])
+async def test_lines_keep_to_the_width_and_lose_nothing(boxd, tmp_path, columns):
+    environ = {"BOXD_BASE_URL": f"http://127.0.0.1:{free_port()}", "COLUMNS": columns}
+    rows = (await boxd("doctor", "--json", env=environ)).json
+    shown = (await boxd("doctor", env=environ)).text
+    assert max(len(line) for line in shown.splitlines()) <= int(columns or 100)
+    words = shown.split()
+    for row in rows:
+        assert set(f"{row['verdict']} {row['subject']} {row['detail']} {row['remedy']}".split()) <= set(words)

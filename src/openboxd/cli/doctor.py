@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from openboxd import __version__
 from openboxd.cli.base import Command
-from openboxd.cli.output import answer, table
+from openboxd.cli.output import answer, clean
 from openboxd.cli.state import State, pass_state
 from openboxd.errors import BoxdError, Unauthenticated, Unavailable
 from openboxd.model import Finding
 
 OK, WARNING, MISSING = "ok", "warning", "missing"
+
+WIDTH = 100
+"""Columns where there is no terminal."""
+
+LEAST_WIDTH = 40
 
 
 @click.command("doctor", cls=Command)
@@ -30,10 +38,22 @@ def doctor(state: State) -> None:
     except (Unavailable, Unauthenticated) as error:
         findings = _of_this_host(state, error)
     data = [{"subject": f.subject, "verdict": f.verdict, "detail": f.detail, "remedy": f.remedy} for f in findings]
-    rows = [(f.verdict, f.subject, f.detail, f.remedy) for f in findings]
-    answer(state, data, table(("VERDICT", "SUBJECT", "DETAIL", "REMEDY"), rows))
+    answer(state, data, listing(findings, shutil.get_terminal_size((WIDTH, 0)).columns))
     if any(f.verdict == MISSING for f in findings):
         raise click.exceptions.Exit(1)
+
+
+def listing(findings: Sequence[Finding], width: int) -> str:
+    """Verdict, subject and detail in columns that keep to the width; what to do stands below."""
+    subjects = max((len(f.subject) for f in findings), default=0)
+    lines: list[str] = []
+    for found in findings:
+        head = f"{found.verdict:<{len(MISSING)}}  {clean(found.subject):<{subjects}}  "
+        room = max(LEAST_WIDTH, width - len(head))
+        texts = [clean(found.detail)] + ([f"do: {clean(found.remedy)}"] if found.remedy else [])
+        rows = [row for text in texts for row in textwrap.wrap(text, room, break_long_words=False)]
+        lines += [f"{head if number == 0 else ' ' * len(head)}{row}" for number, row in enumerate(rows or [""])]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _of_daemon(state: State) -> list[Finding]:

@@ -48,7 +48,7 @@ def kvm_device(path: Path = Path("/dev/kvm")) -> Finding:
         )
     if not os.access(path, os.R_OK | os.W_OK):
         return Finding("/dev/kvm", WARNING, "this user may not open it", "usermod -aG kvm USER, and log in again")
-    return Finding("/dev/kvm", OK, "it can be opened")
+    return Finding("/dev/kvm", OK, "the device opens, which alone does not mean that guests run with it")
 
 
 def accelerator(found: Accelerator) -> Finding:
