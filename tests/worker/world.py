@@ -16,7 +16,8 @@ from openboxd.pool import DirectoryPool
 from openboxd.settings import Settings
 from openboxd.store import SqlStore, open_store
 from openboxd.worker.drivers import Drivers
-from openboxd.worker.ports import Report
+from openboxd.worker.links import NoNetwork
+from openboxd.worker.ports import Network, Report
 from openboxd.worker.steps import Fault, no_fault
 from tests.fakes.agent import FakeAgentConnector
 from tests.fakes.host import FakeHost
@@ -57,6 +58,7 @@ class World:
         self.steps: list[str] = []
         self.switch = Switch()
         self.host_boot = "boot 1"
+        self.network: Network = NoNetwork()
         self._store: SqlStore | None = None
 
     async def start(self) -> Control:
@@ -77,6 +79,7 @@ class World:
             hypervisor=self.hypervisor,
             connector=FakeAgentConnector(self.host, switch=self.switch),
             cmdline=lambda name, machine_id: f"systemd.hostname={name}",
+            network=self.network,
             boot_id=self.host_boot,
             fault=self._at,
         )

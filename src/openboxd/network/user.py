@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from openboxd.errors import BoxdError, OperationFailed
+from openboxd.errors import BoxdError
 from openboxd.host import pidfd, programs
 from openboxd.host.process import start_detached
 from openboxd.model import Finding, Machine
@@ -21,7 +21,6 @@ from openboxd.worker.ports import NetworkLink
 
 PASTA = "pasta"
 _TOPIC = "network"
-_READY = 10.0  # seconds; it takes a tenth of one
 _GONE = 5.0
 
 
@@ -67,7 +66,7 @@ class UserNetwork:
 
     async def attach(self, machine: Machine, run_id: str, pid: int) -> None:
         """See worker.ports.Network."""
-        if not await self._can_lead_out() or not _is_apart(pid):
+        if not await self._can_lead_out() or not _is_apart(pid) or _has_route(pid):
             return
         pidfile = self._pidfile(run_id)
         # -T and -U none: by default the host's own loopback ports would be put into the namespace.
@@ -83,21 +82,8 @@ class UserNetwork:
             str(log_file),
             str(pid),
         ]
-        process = start_detached(argv, log=pidfile.with_suffix(".err"))
-        ended = asyncio.ensure_future(process.wait())
-        try:
-            async with asyncio.timeout(_READY):
-                while not _has_route(pid):
-                    if ended.done():
-                        said = pidfile.with_suffix(".err").read_text(errors="replace").strip()[-300:]
-                        raise OperationFailed(f"machine '{machine.name}' has no way out: pasta ended: {said}")
-                    await asyncio.sleep(0.01)
-        except TimeoutError as error:
-            process.kill()
-            text = f"machine '{machine.name}' has no way out: pasta was not ready within {_READY:.0f} s"
-            raise OperationFailed(text) from error
-        finally:
-            ended.cancel()
+        # It is not waited for: a tenth of a second, in which a restore would stand still.
+        start_detached(argv, log=pidfile.with_suffix(".err"))
 
     async def release(self, machine: Machine, run_id: str) -> None:
         """See worker.ports.Network."""

@@ -10,7 +10,9 @@ from typing import Any
 
 from openboxd.errors import AgentSilent, BoxdError, OperationFailed, Unavailable, because, same_kind
 from openboxd.model import Machine, MachineStatus
+from openboxd.worker.links import join, start_linked
 from openboxd.worker.machine import Job, MachineWorker
+from openboxd.worker.ports import NetworkLink, Run
 from openboxd.worker.runs import Starting, answered, disk_of, end_present_run, new_run_id, run_spec
 from openboxd.worker.steps import Steps, to_the_end
 
@@ -92,7 +94,7 @@ async def _boot(worker: MachineWorker, job: Job, operation: str, **values: Any) 
     """End the present run if there is one, and start another on the machine's disk, with `values` changed."""
     store, machine, run_id = worker.drivers.store, worker.machine, new_run_id()
     journal = await worker.journal("boot", {"run": run_id})
-    steps, starting, begun = worker.steps(operation, journal), Starting(), time.monotonic()
+    steps, starting, begun = worker.steps(operation, journal), Starting(worker), time.monotonic()
     try:
         if values:
             steps.undo("change back", lambda: store.update_machine(worker.id, **_present(machine, values)))
@@ -124,7 +126,11 @@ async def _launch(worker: MachineWorker, steps: Steps, starting: Starting, run_i
     drivers = worker.drivers
 
     async def launch() -> None:
-        starting.run = await drivers.hypervisor.boot(run_spec(worker, worker.machine, run_id, disk_of(worker)))
+        async def boot(link: NetworkLink) -> Run:
+            return await drivers.hypervisor.boot(run_spec(worker, worker.machine, run_id, disk_of(worker), link))
+
+        starting.run = await start_linked(drivers.network, worker.machine, run_id, boot)
+        await join(drivers.network, worker.machine, starting.run)
 
     async def connect() -> None:
         assert starting.run is not None

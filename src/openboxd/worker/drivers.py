@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from openboxd.host.boot import boot_id
 from openboxd.settings import Settings
-from openboxd.worker.ports import AgentConnector, Hypervisor, Pool, Store, Ways
+from openboxd.worker.links import NoNetwork
+from openboxd.worker.ports import AgentConnector, Hypervisor, Network, Pool, Store, Ways
 from openboxd.worker.steps import Fault, no_fault
 from openboxd.worker.ways import NoWays
 
@@ -29,5 +30,6 @@ class Drivers:
     connector: AgentConnector
     cmdline: Callable[[str, str], str]
     ways: Ways = field(default_factory=NoWays)
+    network: Network = field(default_factory=NoNetwork)
     boot_id: str = field(default_factory=boot_id)
     fault: Fault = no_fault

@@ -29,6 +29,7 @@ from openboxd.host.memory import host_memory
 from openboxd.model import Event, Held, Machine, MachineStatus, Outcome, Progress
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, STALLED, STANDS_STILL, happened, note, now_ms
+from openboxd.worker.links import let_go
 from openboxd.worker.orders import Already, Order, Refuse, Restore, Save, Situation, admit, words
 from openboxd.worker.ports import Agent, Run, RunEnd
 from openboxd.worker.states import may_move
@@ -333,6 +334,7 @@ class MachineWorker:
         if agent is not None:
             await agent.close(f"the machine stopped: {end.text}")
         await run.kill()
+        await let_go(self.drivers.network, self.machine, run.run_id)
         if self.machine.status in (MachineStatus.RUNNING, MachineStatus.STARTING):
             status = MachineStatus.STOPPED if end.clean else MachineStatus.FAILED
             await self.move(status, reason="" if end.clean else end.text, run_id="")

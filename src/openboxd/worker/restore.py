@@ -26,8 +26,10 @@ from openboxd.errors import (
 from openboxd.host.files import sync_directory
 from openboxd.model import Checkpoint, Machine, MachineStatus, Progress, Size
 from openboxd.worker import manifest
+from openboxd.worker.links import join, start_linked
 from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.orders import Restore
+from openboxd.worker.ports import NetworkLink, Run
 from openboxd.worker.runs import Starting, answered, disk_of, end_present_run, new_run_id, next_disk_of, run_spec
 from openboxd.worker.steps import Steps, to_the_end
 
@@ -54,7 +56,7 @@ async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job:
     described = await asyncio.to_thread(manifest.read, capture, label)
     run_id = new_run_id()
     journal = await worker.journal("restore", {"checkpoint": checkpoint.id, "name": checkpoint.name, "run": run_id})
-    steps, starting = worker.steps("restore", journal), Starting()
+    steps, starting = worker.steps("restore", journal), Starting(worker)
     try:
         steps.undo("show the old state", lambda: _show_again(worker, before))
         await worker.move(MachineStatus.STARTING)
@@ -85,7 +87,7 @@ async def _prepare(
     run_id: str,
 ) -> None:
     """Clone the disk and load a run beside the old one; those who are in the machine get a moment to end."""
-    pool, hypervisor = worker.drivers.pool, worker.drivers.hypervisor
+    pool, hypervisor, network = worker.drivers.pool, worker.drivers.hypervisor, worker.drivers.network
     following = next_disk_of(worker)
 
     async def clone() -> None:
@@ -96,8 +98,11 @@ async def _prepare(
         starting.agent = await worker.drivers.connector.connect(socket, worker.machine.name)
 
     async def load() -> None:
-        spec = run_spec(worker, worker.machine, run_id, following, described["plan"])
-        starting.run = await hypervisor.load(spec, capture, connect)
+        async def start(link: NetworkLink) -> Run:
+            spec = run_spec(worker, worker.machine, run_id, following, link, described["plan"])
+            return await hypervisor.load(spec, capture, connect)
+
+        starting.run = await start_linked(network, worker.machine, run_id, start)
 
     steps.undo("drop the next disk", lambda: asyncio.to_thread(pool.discard, following))
     await steps.run("clone", clone)
@@ -167,6 +172,7 @@ async def _swap(worker: MachineWorker, starting: Starting, checkpoint: Checkpoin
     await end_present_run(worker, reason, spare=starting.run.run_id)
     await asyncio.to_thread(_rename_durably, next_disk_of(worker), disk_of(worker))
     await worker.drivers.store.update_machine(worker.id, run_id=starting.run.run_id, size=size, head=checkpoint.id)
+    await join(worker.drivers.network, worker.machine, starting.run)
 
 
 def _rename_durably(source: Path, target: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from openboxd.errors import MachineLost
 from openboxd.model import Machine
+from openboxd.worker.links import let_go
 from openboxd.worker.machine import MachineWorker
-from openboxd.worker.ports import Agent, Plan, Run, RunSpec
+from openboxd.worker.ports import Agent, NetworkLink, Plan, Run, RunSpec
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,9 @@ def next_disk_of(worker: MachineWorker) -> Path:
     return worker.drivers.pool.machine_dir(worker.id) / "disk.next"
 
 
-def run_spec(worker: MachineWorker, machine: Machine, run_id: str, disk: Path, plan: Plan | None = None) -> RunSpec:
+def run_spec(
+    worker: MachineWorker, machine: Machine, run_id: str, disk: Path, link: NetworkLink, plan: Plan | None = None
+) -> RunSpec:
     """What the hypervisor needs to start a run of this machine."""
     drivers = worker.drivers
     image = drivers.pool.image_dir(machine.image)
@@ -47,13 +50,15 @@ def run_spec(worker: MachineWorker, machine: Machine, run_id: str, disk: Path, p
         address=machine.address,
         mac=machine.mac,
         plan=plan,
+        link=link,
     )
 
 
 class Starting:
     """A run on its way: whatever of it exists can be ended at any moment, any number of times."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker: MachineWorker) -> None:
+        self._worker = worker
         self.run: Run | None = None
         self.agent: Agent | None = None
         self.crossed = False  # the old run is being ended: there is no way back
@@ -64,6 +69,7 @@ class Starting:
             await self.agent.close("the machine's start was taken back")
         if self.run is not None:
             await self.run.kill()
+            await let_go(self._worker.drivers.network, self._worker.machine, self.run.run_id)
 
 
 async def end_present_run(worker: MachineWorker, reason: str, spare: str = "") -> None:
@@ -79,6 +85,8 @@ async def end_present_run(worker: MachineWorker, reason: str, spare: str = "") -
         await run.kill()
     elif known and known != spare:  # alive, perhaps, but it could not be adopted
         await worker.drivers.hypervisor.end(known)
+    if known and known != spare:
+        await let_go(worker.drivers.network, worker.machine, known)
 
 
 async def answered(worker: MachineWorker, limit: float) -> None:
