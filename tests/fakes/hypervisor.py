@@ -35,8 +35,8 @@ POINTS = (
     "loaded",  # paused and ready; a failure here takes it back
     "save memory",  # the guest runs
     "save pause",
-    "save disk",  # the vCPUs are stopped
-    "save resume",  # still stopped: the disk is cloned
+    "save disk",  # the vCPUs are paused
+    "save resume",  # still paused: the disk is cloned
     "save sync",  # the guest runs again
     "state",
     "resume",
