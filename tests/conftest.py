@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.lab import Daemon, Lab, mounted
+
+os.environ.setdefault("BOXD_NETWORK", "user")  # no test's daemon sets up anything in this host's own network
 
 
 @pytest.fixture(scope="session")

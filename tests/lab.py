@@ -110,6 +110,7 @@ class Daemon:
             "BOXD_HOME": str(self.home),
             "BOXD_CONFIG": str(self.home / "config.json"),
             "BOXD_RUN_DIR": str(RUN_ROOT),
+            "BOXD_NETWORK": "user",  # the bridge is tried in network namespaces only: see tests/network
             "BOXD_ACCEL": "tcg",
             "PYTHONUNBUFFERED": "1",
         }

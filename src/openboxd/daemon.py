@@ -36,13 +36,14 @@ from openboxd.host.ca import open_authority
 from openboxd.host.files import write_atomic
 from openboxd.host.ssh_ca import HostIdentity, SshAuthority, open_ssh_authority
 from openboxd.model import Finding, Image, Machine
+from openboxd.network import choose
 from openboxd.pool import DirectoryPool, open_pool
 from openboxd.qemu.hypervisor import QemuHypervisor
 from openboxd.settings import Settings
 from openboxd.store import SqlStore, open_store
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.housekeeping import keep_house
-from openboxd.worker.ports import Pool, Report
+from openboxd.worker.ports import Network, Pool, Report
 from openboxd.worker.steps import Fault, no_fault
 
 FILES = 65_536
@@ -118,7 +119,8 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
         pool = open_pool(settings)
         gates = Gates(settings.gates_dir, settings.ways_host)
         front: list[Caddy | None] = []  # what `doctor` asks, once it is there
-        control = _control(settings, store, pool, gates, front, fault)
+        network = await choose(settings, store.machines())
+        control = _control(settings, store, pool, gates, network, front, fault)
         try:
             await control.arrange_ways()
             gates.sweep()
@@ -135,6 +137,8 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
         finally:
             await gates.close()
             await control.close()
+            if not any(machine.run_id for machine in store.machines()):
+                await network.close()  # else the machines run on, and need it
     finally:
         store.close()
 
@@ -156,6 +160,7 @@ def _control(
     store: SqlStore,
     pool: DirectoryPool,
     gates: Gates,
+    network: Network,
     front: Sequence[Caddy | None],
     fault: Fault,
 ) -> Control:
@@ -174,11 +179,13 @@ def _control(
         connector=ChannelConnector(questions=answer),
         cmdline=images.cmdline,
         ways=gates,
+        network=network,
         fault=fault,
     )
 
     async def examine() -> Sequence[Finding]:
-        found = await _examine(settings, hypervisor, pool)
+        found = list(await _examine(settings, hypervisor, pool))
+        found += await network.check()
         return [*found, *(findings(front[0], gates) if front else ())]
 
     root = open_authority(settings.tls_dir).root.read_text()

@@ -29,6 +29,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
         "BOXD_LISTEN": f"127.0.0.1:{free_port()}",
         "BOXD_POOL_SIZE": "4G",
         "BOXD_RUN_DIR": str(tmp_path / "run"),
+        "BOXD_NETWORK": "user",
     }
 
 
