@@ -90,6 +90,26 @@ def complete_machine(context: click.Context, parameter: click.Parameter, begun: 
     return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
 
 
+def complete_copy(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """One side of a copy: a path in a machine after `NAME:`, else a machine or a path of this host."""
+    machine, colon, path = begun.partition(":")
+    if colon and "/" not in machine:
+        directory = path[: path.rfind("/") + 1]
+        return [CompletionItem(f"{machine}:{found}") for found in _paths(context, machine, directory, path)]
+    machines = [CompletionItem(f"{item.value}:") for item in complete_machine(context, parameter, begun)]
+    return [*machines, CompletionItem(begun, type="file")]
+
+
+def _paths(context: click.Context, machine: str, directory: str, begun: str) -> list[str]:
+    """Paths in a machine that begin so. Names that could steer the terminal are not offered."""
+
+    async def names(client: Client) -> list[str]:
+        listing = await client.list_dir(machine, directory.removeprefix("~/") or ".")
+        return [f"{directory}{entry.name}{'/' if entry.is_dir else ''}" for entry in listing.entries]
+
+    return [path for path in _ask(context, names) if path.startswith(begun) and path.isprintable()]
+
+
 def complete_image(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Names of images."""
 

@@ -13,14 +13,15 @@ from openboxd.cli.machine.tally import Tally, counting
 from openboxd.cli.machine.upload import upload
 from openboxd.cli.output import answer, fail, note
 from openboxd.cli.state import State, pass_state
+from openboxd.cli.types import complete_copy
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
 
 
 @click.command("cp", cls=Command)
-@click.argument("source", metavar="SRC")
-@click.argument("target", metavar="DST")
+@click.argument("source", metavar="SRC", shell_complete=complete_copy)
+@click.argument("target", metavar="DST", shell_complete=complete_copy)
 @click.option("-r", "--recursive", is_flag=True, help="Copy a directory with everything in it.")
 @pass_state
 def cp(state: State, source: str, target: str, recursive: bool) -> None:
