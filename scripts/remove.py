@@ -18,7 +18,8 @@ from pathlib import Path
 
 from openboxd.client.config import config_path, read_config
 from openboxd.errors import BoxdError
-from openboxd.host import pidfd
+from openboxd.host import pidfd, programs
+from openboxd.network.bridge import BridgeNetwork
 from openboxd.pool import close_pool
 from openboxd.settings import Settings, load
 
@@ -102,6 +103,12 @@ def remove_unit(unit: Path) -> None:
     subprocess.run(["systemctl", "daemon-reload"], check=True)
 
 
+async def remove_network(settings: Settings) -> None:
+    """Delete the bridge and the rules of this home, if root made some."""
+    if os.geteuid() == 0 and all(programs.locate(name) for name in ("ip", "nft")):
+        await BridgeNetwork(settings.run_dir.name).close()
+
+
 def remove_data(settings: Settings) -> None:
     """Delete what boxd made in the home, and the home if nothing else is in it."""
     close_pool(settings)
@@ -151,6 +158,7 @@ def remove(settings: Settings, *, yes: bool) -> None:
     if daemon is not None:
         end_daemon(daemon)
     asyncio.run(pidfd.kill_all(runs_of(settings)))
+    asyncio.run(remove_network(settings))
     if config is not None:
         config.unlink()
     remove_data(settings)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from openboxd.network import rules
 from openboxd.settings import Settings, load
 from tests.lab import free_port
 
@@ -28,6 +29,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
         "BOXD_CONFIG": str(tmp_path / "config.json"),
         "BOXD_LISTEN": f"127.0.0.1:{free_port()}",
         "BOXD_POOL_SIZE": "4G",
+        "BOXD_NETWORK": "user",
         "BOXD_RUN_DIR": str(tmp_path / "run"),
         "BOXD_NETWORK": "user",
     }
@@ -86,6 +88,20 @@ def test_everything_of_this_home_goes_and_nothing_else(environ: dict[str, str], 
     assert str(settings.home) not in Path("/proc/self/mountinfo").read_text()
     again = setup(environ, "-y")
     assert (again.returncode, "there is no boxd in" in again.stderr) == (1, True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has bridges")
+def test_the_bridge_of_this_home_goes(environ: dict[str, str]) -> None:
+    settings = load(environ=environ)
+    settings.home.mkdir()
+    settings.database.touch()
+    bridge = rules.names(settings.run_dir.name).bridge
+    subprocess.run(["ip", "link", "add", bridge, "type", "bridge"], check=True)
+    try:
+        assert setup(environ, "-y").returncode == 0
+        assert not Path(f"/sys/class/net/{bridge}").exists()
+    finally:
+        subprocess.run(["ip", "link", "delete", bridge], check=False, capture_output=True)
 
 
 def test_what_boxd_did_not_make_stays(environ: dict[str, str], tmp_path: Path) -> None:
