@@ -52,6 +52,15 @@ async def test_a_tree_there_and_back(boxd, web, service, tmp_path):
         assert not (there / "sub/page").stat().st_mode & stat.S_IXUSR
 
 
+async def test_a_single_program_stays_one(boxd, web, service, tmp_path):
+    program, plain = service.home("web") / "program", service.home("web") / "plain"
+    for path, mode in ((program, 0o755), (plain, 0o644)):
+        path.touch()
+        path.chmod(mode)
+        assert (await boxd("machine", "cp", f"web:{path.name}", str(tmp_path))).status == 0
+        assert (tmp_path / path.name).stat().st_mode & 0o100 == mode & 0o100
+
+
 async def test_a_link_that_is_named_itself_is_followed(boxd, web, service, tmp_path):
     make_tree(tmp_path / "site")
     (tmp_path / "way").symlink_to("site")

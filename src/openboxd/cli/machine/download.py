@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from openboxd.cli.machine.many import read_links
+from openboxd.cli.machine.many import is_executable, read_links
 from openboxd.cli.machine.paths import Place, is_directory
 from openboxd.cli.machine.tally import Tally
 from openboxd.errors import InvalidArgument, OutcomeUnknown
@@ -42,7 +42,8 @@ async def download(client: Client, origin: Place, target: str, recursive: bool, 
         return
     into = _destination(origin, target)
     if not (recursive and await is_directory(client, origin)):
-        await _download_file(client, origin, into, PLAIN, tally)
+        mode = PROGRAM if await is_executable(client, origin.machine, origin.path) else PLAIN
+        await _download_file(client, origin, into, mode, tally)
         return
     links: Links = []
     await _download_tree(client, origin, into, links, tally)

@@ -25,6 +25,9 @@ MAKE_LINKS = 'while [ $# -gt 1 ]; do ln -sfnT -- "$1" "$2" || printf "%s\\0" "$2
 # Prints one target a path, an empty one where there is none.
 READ_LINKS = 'for path; do readlink -zn -- "$path"; printf "\\0"; done'
 
+# Prints those that are programs.
+PROGRAMS = 'for path; do [ -f "$path" ] && [ -x "$path" ] && printf "%s\\0" "$path"; done; :'
+
 AT_A_TIME = 500
 """Arguments of one shell; even, because links come in pairs."""
 
@@ -47,6 +50,11 @@ async def read_links(client: Client, machine: str, paths: Sequence[str]) -> list
             f"machine '{machine}' told of {len(targets)} targets for {len(paths)} links; copy again"
         )
     return targets
+
+
+async def is_executable(client: Client, machine: str, path: str) -> bool:
+    """Whether a file is a program for the machine's user."""
+    return bool(await _for_all(client, machine, PROGRAMS, [path]))
 
 
 async def _for_all(client: Client, machine: str, script: str, words: Sequence[str]) -> list[str]:
