@@ -31,7 +31,6 @@ def environ(tmp_path: Path) -> dict[str, str]:
         "BOXD_POOL_SIZE": "4G",
         "BOXD_NETWORK": "user",
         "BOXD_RUN_DIR": str(tmp_path / "run"),
-        "BOXD_NETWORK": "user",
     }
 
 
