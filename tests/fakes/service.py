@@ -187,6 +187,7 @@ class FakeService(ServiceRoutes):
             id=str(uuid.uuid4()),
             name=name,
             owner_id=caller.user_id,
+            ssh_port=9998 + number,
             image=IMAGE.digest,
             image_name=new.image or IMAGE.name,
             size=size,

@@ -48,6 +48,11 @@ class Client:
         request = pb.ListVmsRequest(label_selector=selector)
         return list((await self._connection.unary(f"{BOXD_API}ListVms", request, pb.ListVmsResponse)).vms)
 
+    async def machines_and_authority(self) -> tuple[list[pb.GetVmResponse], str]:
+        """All machines, and the public key of the authority that signs their SSH host keys."""
+        found = await self._connection.unary(f"{BOXD_API}ListVms", pb.ListVmsRequest(), pb.ListVmsResponse)
+        return list(found.vms), found.ssh_host_key
+
     async def start(self, ref: str) -> None:
         await self._connection.unary(f"{BOXD_API}StartVm", pb.StartVmRequest(vm_id=ref), pb.StartVmResponse, None)
 

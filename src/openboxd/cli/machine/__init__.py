@@ -19,6 +19,7 @@ from openboxd.cli.machine.new import new
 from openboxd.cli.machine.power import reboot, start, stop
 from openboxd.cli.machine.proxy import proxy
 from openboxd.cli.machine.remove import remove
+from openboxd.cli.machine.ssh_config import ssh_config
 
 
 @click.group(cls=Group)
@@ -43,6 +44,7 @@ for command in (
     cp,
     proxy,
     expose,
+    ssh_config,
     logs,
     events,
 ):

@@ -1,0 +1,1 @@
+"""The user's own SSH client: what `boxd machine ssh-config` writes for it."""
