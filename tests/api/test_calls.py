@@ -115,7 +115,7 @@ async def test_a_machine_is_made_seen_and_destroyed(api, web, service):
     assert vm == await api.boxd.GetVm(pb.GetVmRequest(vm_id=web.vm_id))
     assert (vm.name, vm.status, vm.access_domain, vm.source) == ("web", "running", "boxd.test", "standalone")
     assert abs(vm.created_at - time.time()) < 60  # epoch seconds
-    assert (vm.ssh_port, vm.auto_suspend_timeout_secs, vm.auto_hibernate_timeout_secs) == (0, 0, 0)
+    assert (vm.ssh_port, vm.auto_suspend_timeout_secs, vm.auto_hibernate_timeout_secs) == (10000, 0, 0)
     assert vm.public_ip == service.machine(None, "web").address
     assert vm.image_ref == "debian"
     assert vm.boot_time_ms == 1900
