@@ -17,6 +17,7 @@ from openboxd.host import pidfd, programs
 from openboxd.host.process import start_detached
 from openboxd.model import Finding, Machine
 from openboxd.network.addresses import GATEWAY, NETWORK, RESOLVER, kernel_words
+from openboxd.network.tap import DEVICE
 from openboxd.worker.ports import NetworkLink
 
 PASTA = "pasta"
@@ -49,6 +50,8 @@ class UserNetwork:
             return "pasta is not installed", "apt install passt"
         if os.geteuid() == 0:
             return "pasta does not serve root", "use BOXD_NETWORK=bridge"
+        if not os.access(DEVICE, os.R_OK | os.W_OK):
+            return f"this user may not open {DEVICE}", f"chmod 666 {DEVICE}, as Debian has it"
         return "this user may not make network namespaces", "sysctl user.max_user_namespaces must not be 0"
 
     async def open(self, machines: Sequence[Machine]) -> int:
@@ -104,8 +107,8 @@ class UserNetwork:
         """Whether this host lets us make a namespace and has pasta; found out once. Started by root, pasta becomes
         another user, who may not enter the namespace."""
         if self._leads_out is None:
-            able = os.geteuid() != 0 and programs.locate(self._pasta) is not None
-            self._leads_out = able and await _can_unshare()
+            found = programs.locate(self._pasta) is not None and os.access(DEVICE, os.R_OK | os.W_OK)
+            self._leads_out = found and os.geteuid() != 0 and await _can_unshare()
         return self._leads_out
 
     async def _end(self, match: Callable[[str], bool]) -> int:
