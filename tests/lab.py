@@ -36,6 +36,7 @@ CACHE = Path(os.environ.get("BOXD_TEST_HOME", Path.home() / ".cache/boxd-test"))
 RUN_ROOT = Path("/run/boxd-test")
 MOUNT = CACHE / "mnt"
 SIZE = 24 << 30
+HTTPS = 18443
 BOXD = Path(sys.executable).with_name("boxd")
 
 GOLDEN = "golden"
@@ -110,6 +111,8 @@ class Daemon:
             "BOXD_HOME": str(self.home),
             "BOXD_CONFIG": str(self.home / "config.json"),
             "BOXD_RUN_DIR": str(RUN_ROOT),
+            "BOXD_HTTPS": f"127.0.0.1:{HTTPS}",
+            "BOXD_HTTP": f"127.0.0.1:{HTTPS - 1}",
             "BOXD_NETWORK": "user",  # the bridge is tried in network namespaces only: see tests/network
             "BOXD_ACCEL": "tcg",
             "PYTHONUNBUFFERED": "1",

@@ -205,7 +205,13 @@ async def test_save_goes_on_without_its_caller(boxd, web, service):
 async def test_restore_takes_files_back(boxd, web):
     await boxd("machine", "exec", "web", "--", "touch", "later")
     done = await boxd("machine", "checkpoint", "restore", "web", "one", "--yes", "--json")
-    assert done.json == {"machine": "web", "checkpoint": "one", "status": "running"}
+    assert done.json == {
+        "machine": "web",
+        "checkpoint": "one",
+        "status": "running",
+        "held_connections": 0,
+        "longest_wait_ms": 0,
+    }
     assert (await boxd("machine", "exec", "web", "--", "ls")).text == ""
     done = await boxd("machine", "checkpoint", "restore", "-y", "web", "none")
     assert (done.status, done.err) == (1, "error: checkpoint 'none' not found on machine 'web'\n")

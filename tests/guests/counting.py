@@ -1,0 +1,118 @@
+"""A web app in a real guest that counts its answers in memory, and clients of its HTTPS domain."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.lab import GOLDEN, HTTPS, Daemon
+
+ZONE = "boxd.localhost"
+LIMIT = 60.0
+
+APP = """
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class App(BaseHTTPRequestHandler):
+    count = 0
+    def do_GET(self):
+        App.count += 1
+        body = f"{App.count} {self.headers['Host']} {self.headers['X-Forwarded-Proto']}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *arguments):
+        pass
+
+ThreadingHTTPServer.request_queue_size = 128
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), App).serve_forever()
+"""
+
+
+def start(daemon: Daemon, port: int) -> None:
+    """Start the app in the guest, and wait until it listens."""
+    script = f"cat > app.py <<'END'\n{APP}\nEND\nsetsid python3 app.py {port} >/dev/null 2>&1 &"
+    daemon.sh(script)
+    daemon.sh(f"while ! ss -ltn | grep -q :{port}; do sleep 0.2; done")
+
+
+def trusting(root: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(root))
+
+
+def ask(context: ssl.SSLContext, host: str = f"{GOLDEN}.{ZONE}", port: int = HTTPS) -> tuple[int, str]:
+    """Status and body of a GET on a connection of its own."""
+    plain = socket.create_connection(("127.0.0.1", port), timeout=LIMIT)
+    with plain, context.wrap_socket(plain, server_hostname=host) as connection:
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), body.decode()
+
+
+def serving(context: ssl.SSLContext) -> None:
+    """Wait until Caddy serves; it starts beside the daemon."""
+    deadline = time.monotonic() + LIMIT
+    while True:
+        with suppress(OSError):
+            ask(context)
+            return
+        assert time.monotonic() < deadline, "HTTPS is not served"
+        time.sleep(0.1)
+
+
+@dataclass
+class Load:
+    """What clients that came in all the time have seen."""
+
+    answers: int = 0
+    failures: list[str] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+
+
+@contextmanager
+def load(context: ssl.SSLContext, every: float) -> Iterator[Load]:
+    """A new connection every `every` seconds while the block runs; all have ended when it is over."""
+    seen, over, threads = Load(), threading.Event(), list[threading.Thread]()
+
+    def one() -> None:
+        began = time.monotonic()
+        try:
+            status, body = ask(context)
+        except OSError as error:
+            seen.failures.append(repr(error))
+            return
+        seen.waits.append(time.monotonic() - began)
+        seen.answers += status == 200
+        if status != 200:
+            seen.failures.append(f"{status} {body}")
+
+    def begin() -> None:
+        while not over.wait(every):
+            threads.append(threading.Thread(target=one))
+            threads[-1].start()
+
+    beginner = threading.Thread(target=begin)
+    beginner.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        beginner.join()
+        for thread in threads:
+            thread.join(LIMIT)
+
+
+def plain(port: int) -> int:
+    """Status of a GET at an exposed port."""
+    with socket.create_connection(("127.0.0.1", port), timeout=LIMIT) as connection:
+        connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        return int(b"".join(iter(lambda: connection.recv(65536), b"")).split()[1])

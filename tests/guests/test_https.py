@@ -1,0 +1,87 @@
+"""The HTTPS domain of a real machine: found port, routes, exposed ports, and what a restore is from outside."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from pathlib import Path
+
+import pytest
+
+from tests.guests import counting
+from tests.guests.counting import ZONE, ask
+from tests.lab import GOLDEN, Daemon
+
+pytestmark = pytest.mark.guest
+
+EVERY = 0.1
+"""Seconds between new connections: a guest without KVM serves about ten a second."""
+
+
+@pytest.fixture
+def context(daemon: Daemon, tmp_path: Path) -> ssl.SSLContext:
+    """A client that trusts what `boxd edge ca` prints, and nothing else."""
+    root = tmp_path / "root.crt"
+    root.write_text(daemon.boxd("edge", "ca").stdout)
+    made = counting.trusting(root)
+    counting.serving(made)
+    return made
+
+
+def test_a_restore_is_a_short_wait_for_those_outside(daemon: Daemon, context: ssl.SSLContext) -> None:
+    status, text = ask(context)
+    assert (status, text.strip()) == (502, f"nothing answers on the web server of machine '{GOLDEN}'")
+    counting.start(daemon, 3000)  # not the default: it is found
+    counts = [int(ask(context)[1].split()[0]) for _ in range(3)]
+    assert counts == [1, 2, 3]
+    assert ask(context)[1] == f"4 {GOLDEN}.{ZONE} https"
+    daemon.boxd("machine", "checkpoint", "save", GOLDEN, "at-four")
+    assert int(ask(context)[1].split()[0]) == 5
+    before = daemon.json("machine", "get", GOLDEN)
+    held, waits = [], []
+    for _ in range(3):
+        with counting.load(context, EVERY) as seen:
+            done = daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "at-four", "-y")
+            match = re.search(r"held (\d+) connections, longest wait (\d+) ms", done.stdout)
+            assert match is not None, done.stdout
+            held.append((int(match[1]), int(match[2])))
+        assert seen.failures == []
+        waits += seen.waits
+        assert 5 <= int(ask(context)[1].split()[0]) <= 5 + seen.answers  # back at four, and then on
+    assert max(number for number, _ in held) > 0
+    after = daemon.json("machine", "get", GOLDEN)
+    assert {k: after[k] for k in ("name", "id", "url", "ssh", "public_ip")} == {
+        k: before[k] for k in ("name", "id", "url", "ssh", "public_ip")
+    }
+    print(f"\n{len(waits)} requests, 0 failed, longest {max(waits):.1f} s; held (number, ms): {held}")
+
+
+def test_routes_and_exposed_ports_lead_into_the_machine_and_end_with_it(
+    daemon: Daemon, context: ssl.SSLContext
+) -> None:
+    counting.start(daemon, 9000)
+    daemon.boxd("machine", "proxy", "new", "api", "--vm", GOLDEN, "--port", 9000)
+    assert ask(context, f"api.{GOLDEN}.{ZONE}")[1] == f"1 api.{GOLDEN}.{ZONE} https"
+    twice = daemon.boxd("machine", "proxy", "new", "api", "--vm", GOLDEN, "--port", 80, check=False)
+    assert (twice.returncode, twice.stderr) == (
+        1,
+        f"error: machine '{GOLDEN}' already has a route 'api'; it was not changed\n",
+    )
+    daemon.boxd("machine", "proxy", "set-port", "--vm", GOLDEN, "--port", 9000)
+    assert ask(context)[0] == 200
+    routes = daemon.json("machine", "proxy", "list", "--vm", GOLDEN)
+    assert [(r["name"], r["port"], r["mode"]) for r in routes] == [
+        ("default", 9000, "locked"),
+        ("api", 9000, "locked"),
+    ]
+    exposed = daemon.json("machine", "expose", GOLDEN, 9000)
+    daemon.restart()
+    counting.serving(context)
+    assert daemon.json("machine", "expose", "--list") == [exposed]
+    assert counting.plain(exposed["public_port"]) == 200
+    daemon.boxd("machine", "stop", GOLDEN)
+    status, text = ask(context)
+    assert (status, text.strip()) == (503, f"machine '{GOLDEN}' is stopped; start it first")
+    daemon.boxd("machine", "remove", GOLDEN, "-y")
+    assert ask(context)[0] == 404
+    assert daemon.json("machine", "expose", "--list") == []
