@@ -63,6 +63,20 @@ async def test_ways_lead_to_their_ports(tmp_path: Path, gates: Gates, agent: Fak
         await said_by_port(port)
 
 
+async def test_ssh_waits_for_an_sshd_that_is_still_starting(tmp_path: Path, gates: Gates, agent: FakeAgent) -> None:
+    port, other = free_port(), free_port()
+    await gates.arrange("m1", "web", [Way(22, public_port=port), Way(8000, public_port=other)])
+    await gates.open("m1", agent)
+    for service in (22, 8000):
+        await agent.stop(service)
+    asking = asyncio.create_task(said_by_port(port))
+    with pytest.raises(ConnectionResetError):  # nobody knows whether anything will ever listen there
+        await said_by_port(other)
+    assert not asking.done()
+    await agent.serve(22, saying(b"ssh at last\n"))
+    assert await asking == b"ssh at last\n"
+
+
 async def test_a_machine_waits_until_its_worker_has_said_how_it_is(
     tmp_path: Path, gates: Gates, agent: FakeAgent
 ) -> None:

@@ -56,6 +56,7 @@ class Limits:
         dials: dials at one time, so that a release is no flood.
         patience: seconds for which a held connection's dial is repeated after a refusal: what listens in a guest
             that has just been swapped or booted may need a moment.
+        starting: the same for every connection, held or not, where what listens is known to come.
         retry: seconds between such dials.
     """
 
@@ -64,6 +65,7 @@ class Limits:
     wait: float = 60.0
     dials: int = 64
     patience: float = 1.0
+    starting: float = 0.0
     retry: float = 0.02
 
 
@@ -211,11 +213,11 @@ class Gate:
             _TurnedAway: it is shut, too many wait, the wait took too long, or the guest refuses.
         """
         began = time.monotonic()
-        patient_until = began
+        patient_until = began + self._limits.starting
         while True:
             if self._state is not GateState.OPEN:
                 await self._wait_turn(client, began)
-                patient_until = time.monotonic() + self._limits.patience
+                patient_until = time.monotonic() + max(self._limits.patience, self._limits.starting)
             async with self._dials:
                 if self._state is not GateState.OPEN:
                     continue

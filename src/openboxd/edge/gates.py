@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from openboxd.edge.found_port import FoundPort
@@ -24,6 +25,10 @@ DRAIN = 0.15
 """Seconds that connections get to end, counted from the beginning of the hold."""
 
 LOOK_LIMIT = 2.0
+
+SSH_PORT = 22
+SSH_STARTS, SSH_RETRY = 20.0, 0.1
+"""Every guest has an sshd, which comes up after the agent, and starts anew when it is given another host key."""
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +128,10 @@ class Gates:
         """Raises OSError if it cannot be listened on."""
         path = self._directory / way.host
         listener = listen_unix(path) if way.host else listen_tcp(self._host, way.public_port)
-        gate = Gate(listener, machine.dial(way), machine.title(way), http=bool(way.host), limits=self._limits)
+        limits = self._limits or Limits()
+        if way.public_port and way.port == SSH_PORT:
+            limits = replace(limits, starting=SSH_STARTS, retry=SSH_RETRY)
+        gate = Gate(listener, machine.dial(way), machine.title(way), http=bool(way.host), limits=limits)
         machine.gates[way] = gate
         if way.host:
             self._owners[way.host] = gate
