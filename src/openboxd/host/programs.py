@@ -17,12 +17,14 @@ from openboxd.errors import HostUnfit, OperationFailed
 
 PACKAGES = {
     "caddy": "caddy",
+    "ip": "iproute2",
     "losetup": "mount",
-    "mkfs.xfs": "xfsprogs",
     "mke2fs": "e2fsprogs",
+    "mkfs.xfs": "xfsprogs",
     "mmdebstrap": "mmdebstrap",
     "mount": "mount",
     "nft": "nftables",
+    "pasta": "passt",
     "qemu-system-x86_64": "qemu-system-x86",
     "umount": "mount",
     "unshare": "util-linux",

@@ -44,7 +44,11 @@ class BridgeNetwork:
         """See worker.ports.Network."""
         for program in ("ip", "nft"):
             if programs.locate(program) is None:
-                return [Finding(_TOPIC, "missing", f"{program} is not installed", f"apt install {_package(program)}")]
+                return [
+                    Finding(
+                        _TOPIC, "missing", f"{program} is not installed", f"apt install {programs.PACKAGES[program]}"
+                    )
+                ]
         try:
             await self._check_overlap()
         except BoxdError as error:
@@ -156,7 +160,3 @@ def _write(path: str, value: str) -> None:
             os.write(descriptor, value.encode())
         finally:
             os.close(descriptor)
-
-
-def _package(program: str) -> str:
-    return {"ip": "iproute2", "nft": "nftables"}[program]
