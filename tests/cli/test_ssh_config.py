@@ -107,7 +107,7 @@ async def test_the_command_writes_refreshes_and_removes(boxd):
     await boxd("machine", "new", "web")
     done = await boxd("machine", "ssh-config")
     assert (done.status, done.err) == (0, "")
-    assert done.text == "ssh knows 1 machines: web.boxd\n"
+    assert done.text == "ssh knows web.boxd\n"
     written = (ssh / "config").read_text()
     assert "Host web.boxd\n    HostName 127.0.0.1\n    Port 10000\n" in written
     assert written.endswith("# END boxd\nHost mine\n    User me\n")
@@ -116,8 +116,35 @@ async def test_the_command_writes_refreshes_and_removes(boxd):
     assert (ssh / "known_hosts").stat().st_mode & 0o777 == 0o600
     assert (await boxd("machine", "ssh-config")).status == 0
     assert (ssh / "config").read_text() == written
+    await boxd("machine", "new", "db")
+    assert "Host db.boxd\n    HostName 127.0.0.1\n    Port 10001\n" in (ssh / "config").read_text()
+    await boxd("machine", "rename", "db", "store")
+    assert "Host store.boxd\n" in (ssh / "config").read_text()
+    await boxd("machine", "remove", "store", "-y")
+    assert (ssh / "config").read_text() == written
     keys = await boxd("auth", "ssh-key", "list", "--json")
     assert len(keys.json) == 1
     assert (await boxd("machine", "ssh-config", "--remove")).status == 0
     assert (ssh / "config").read_text() == "Host mine\n    User me\n"
     assert (ssh / "known_hosts").read_text() == ""
+    await boxd("machine", "new", "again")
+    assert (ssh / "config").read_text() == "Host mine\n    User me\n"  # whoever does not want it is left alone
+
+
+async def test_files_that_cannot_be_kept_do_not_fail_a_command(boxd):
+    ssh = Path(boxd.environ["HOME"]) / ".ssh"
+    ssh.mkdir(mode=0o700)
+    (ssh / "config").write_text("# BEGIN boxd\n# BEGIN boxd\n")
+    done = await boxd("machine", "new", "web")
+    assert done.status == 0
+    assert "the SSH configuration was not brought up to date" in done.err
+    assert (await boxd("machine", "ssh-config")).status == 1
+    assert (ssh / "config").read_text() == "# BEGIN boxd\n# BEGIN boxd\n"
+
+
+async def test_print_changes_nothing(boxd):
+    await boxd("machine", "new", "web")
+    done = await boxd("machine", "ssh-config", "--print")
+    assert done.text.startswith("Host web.boxd\n")
+    assert not (Path(boxd.environ["HOME"]) / ".ssh").exists()
+    assert (await boxd("auth", "ssh-key", "list", "--json")).json == []

@@ -11,6 +11,7 @@ from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import machine_argument, status
 from openboxd.cli.output import answer, clean, size
 from openboxd.cli.progress import watching
+from openboxd.cli.ssh.refresh import refresh
 from openboxd.cli.state import State, pass_state
 from openboxd.cli.types import LABEL, SizeType
 
@@ -38,6 +39,7 @@ def rename(state: State, machine: str, new: str) -> None:
         return await client.machine(name)
 
     vm = state.run(work)
+    refresh(state)
     data = {"name": vm.name, "id": vm.vm_id, "status": status(vm)}
     answer(state, data, f"machine {machine} is now {vm.name} and {status(vm)}")
 

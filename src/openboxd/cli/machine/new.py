@@ -13,6 +13,7 @@ from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import boot, status, url
 from openboxd.cli.output import answer, facts
 from openboxd.cli.progress import watching
+from openboxd.cli.ssh.refresh import refresh
 from openboxd.cli.state import State, pass_state
 from openboxd.cli.types import GIVEN, LABEL, SizeType, complete_image
 from openboxd.errors import MachineLost, OutcomeUnknown
@@ -73,6 +74,7 @@ def new(
                 return await until_running(client, created.vm_id, created.name)
 
     vm = state.run(work)
+    refresh(state)
     data = {
         "name": vm.name,
         "id": vm.vm_id,

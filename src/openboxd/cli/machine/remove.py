@@ -10,6 +10,7 @@ from openboxd.cli.base import Command
 from openboxd.cli.confirm import ask, need_terminal, yes_option
 from openboxd.cli.machine.describe import machine_argument
 from openboxd.cli.output import answer
+from openboxd.cli.ssh.refresh import refresh
 from openboxd.cli.state import State, pass_state
 
 if TYPE_CHECKING:
@@ -36,4 +37,5 @@ def remove(state: State, machine: str, yes: bool) -> None:
     kept = f"its disk and its {count} checkpoint{'s' if count != 1 else ''}" if count else "its disk"
     ask(f"Remove machine '{vm.name}' with {kept}? It cannot be brought back.", yes)
     state.run(lambda client: client.destroy(vm.vm_id))
+    refresh(state)
     answer(state, {"machine": vm.name, "removed": True}, f"machine {vm.name} was removed")

@@ -1,0 +1,78 @@
+"""Writing the machines into the user's SSH files, and keeping them there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from openboxd.cli.output import note
+from openboxd.cli.ssh.block import with_block
+from openboxd.cli.ssh.device_key import DeviceKey, device_key
+from openboxd.cli.ssh.stanzas import Target, config_lines, known_hosts_lines
+from openboxd.cli.state import State
+from openboxd.client.config import config_path
+from openboxd.errors import BoxdError
+from openboxd.host.files import make_directory, write_atomic
+
+if TYPE_CHECKING:
+    from openboxd.client.client import Client
+
+CONFIG_MARKS = ("# BEGIN boxd", "# END boxd")
+HOSTS_MARKS = ("# BEGIN boxd-hosts", "# END boxd-hosts")
+LOCAL = "127.0.0.1"
+
+
+def lines(state: State, *, link: bool) -> tuple[Sequence[Target], Sequence[str], Sequence[str]]:
+    """The machines, and the lines for both files; with `link` this computer's key is linked first."""
+    key = device_key(config_path().parent)
+    targets, authority = state.run(lambda client: _ask(client, key if link else None))
+    return targets, config_lines(targets, _host(state), key.path), known_hosts_lines(authority)
+
+
+def write(config: Sequence[str], known_hosts: Sequence[str]) -> None:
+    """Put the lines into the files; no lines take the blocks out."""
+    directory = Path.home() / ".ssh"
+    _write(directory / "config", CONFIG_MARKS, config)
+    _write(directory / "known_hosts", HOSTS_MARKS, known_hosts)
+
+
+def refresh(state: State) -> None:
+    """After a machine came, went or was renamed: bring the files up to date if they are ours to keep. Never fails."""
+    try:
+        if CONFIG_MARKS[0] in (Path.home() / ".ssh/config").read_text(errors="replace").splitlines():
+            _, config, known_hosts = lines(state, link=False)
+            write(config, known_hosts)
+    except FileNotFoundError:
+        pass
+    except (BoxdError, OSError) as error:
+        note(f"the SSH configuration was not brought up to date: {error}")
+
+
+async def _ask(client: Client, key: DeviceKey | None) -> tuple[list[Target], str]:
+    if key is not None:
+        await client.link_ssh_key(key.public_key, key.device, "")
+    machines, authority = await client.machines_and_authority()
+    found = [Target(vm.name, vm.vm_id, vm.ssh_port) for vm in machines if vm.ssh_port]
+    return sorted(found, key=lambda target: target.name), authority
+
+
+def _host(state: State) -> str:
+    """Where the SSH ports are: the daemon's host."""
+    from openboxd.client.endpoint import find_address
+
+    host = urlsplit(find_address(state.api_url).url).hostname or LOCAL
+    return LOCAL if host == "localhost" else host
+
+
+def _write(path: Path, marks: tuple[str, str], lines: Sequence[str]) -> None:
+    """Through a symbolic link, as an editor would; the mode is kept."""
+    file = path.resolve()
+    before = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
+    after = with_block(before, *marks, lines)
+    if after == before:
+        return
+    make_directory(file.parent)
+    mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
+    write_atomic(file, after.encode("utf-8", "surrogateescape"), mode)
