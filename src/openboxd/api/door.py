@@ -20,7 +20,7 @@ from openboxd.api.calls import Call, Calls
 from openboxd.api.front_peer import address_of
 from openboxd.api.missing import refusal
 from openboxd.api.ports import Service
-from openboxd.api.streams import reading
+from openboxd.api.streams import reading, swallow
 from openboxd.errors import BoxdError, Unauthenticated
 from openboxd.model import Caller
 from openboxd.wire.metadata import ERROR_KEY
@@ -86,7 +86,8 @@ def _handler(service: Service, call: MethodDescriptor, method: Method | None, ca
 
     async def guarded(request: Any, context: Context) -> Any:
         work = stream if call.server_streaming else single
-        return await _guarded(context, call.name, lambda: work(request, context))
+        rest = request if call.client_streaming else None
+        return await _guarded(context, call.name, lambda: work(request, context), rest)
 
     kinds = {
         (False, False): grpc.unary_unary_rpc_method_handler,
@@ -122,10 +123,14 @@ async def _send(context: Context, answers: AsyncIterator[Any]) -> None:
             await context.write(answer)
 
 
-async def _guarded(context: Context, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+async def _guarded(
+    context: Context, name: str, work: Callable[[], Awaitable[Any]], rest: AsyncIterator[Any] | None
+) -> Any:
     try:
         return await work()
     except BoxdError as error:
+        if rest is not None:
+            await swallow(rest)
         await _abort(context, status_of(error), error.message, type(error).__name__)
     except Exception as error:
         if context.done():

@@ -35,14 +35,14 @@ class Stdin:
 
     def __init__(self, session: ExecSession, first: pb.ExecChunk, requests: AsyncIterator[pb.ExecChunk]) -> None:
         self.chunks = 0
-        self._task = asyncio.create_task(self._feed(session, first, requests))
+        self._task = asyncio.create_task(self._all(session, first, requests))
 
     async def drain(self) -> None:
         """Swallow what a caller still sends to a command that has ended.
 
         Closing the call at once would fail the write that is under way, and some gRPC clients (grpc.aio) then report
-        that failure in place of the exit status. A caller who ends stdin, as ours does on the last chunk, is not
-        kept waiting; one who holds it open waits for one step.
+        that failure in place of the exit status or of our error. A caller who ends stdin, as ours does on the last
+        chunk, is not kept waiting; one who holds it open waits for one step.
         """
         seen = -1
         with suppress(TimeoutError):
@@ -54,6 +54,14 @@ class Stdin:
     def close(self) -> None:
         """Stop reading from the caller."""
         self._task.cancel()
+
+    async def _all(self, session: ExecSession, first: pb.ExecChunk, requests: AsyncIterator[pb.ExecChunk]) -> None:
+        await self._feed(session, first, requests)
+        try:
+            async for _ in requests:
+                self.chunks += 1
+        except Exception:
+            log.debug("the caller of an exec that is over broke off", exc_info=True)
 
     async def _feed(self, session: ExecSession, first: pb.ExecChunk, requests: AsyncIterator[pb.ExecChunk]) -> None:
         """Pass stdin and sizes on. A failure here is told by the output, which the caller reads."""
@@ -94,6 +102,9 @@ async def exec_(
             raise OutcomeUnknown("the command ended without an exit status")
         yield pb.ExecChunk(exit_code=session.exit_code)
         await stdin.drain()
+    except BoxdError:
+        await stdin.drain()
+        raise
     finally:
         stdin.close()
         if not ended:

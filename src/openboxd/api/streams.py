@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import TypeVar
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+SWALLOW_STEP = 0.25
+SWALLOW_LIMIT = 2.0
+"""Seconds of silence, and altogether, until nothing more is waited for: see `swallow`."""
 
 
 @asynccontextmanager
@@ -18,3 +23,16 @@ async def reading(source: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
         close = getattr(source, "aclose", None)
         if close is not None:
             await close()
+
+
+async def swallow(requests: AsyncIterator[Any]) -> None:
+    """Read for a moment what a refused caller still sends.
+
+    Ending the call at once would fail the write that is under way, and some gRPC clients (grpc.aio) then report that
+    failure in place of our refusal.
+    """
+    source = aiter(requests)
+    with suppress(TimeoutError, StopAsyncIteration):
+        async with asyncio.timeout(SWALLOW_LIMIT):
+            while True:
+                await asyncio.wait_for(anext(source), SWALLOW_STEP)
