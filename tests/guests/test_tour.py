@@ -144,6 +144,8 @@ def test_copies_both_ways(daemon: Daemon, tmp_path: Path) -> None:
     (tree / "nothing").touch()
     (tree / "run").write_text("#!/bin/sh\necho ran\n")
     (tree / "run").chmod(0o755)
+    for name, goal in (("below/up", "../run"), ("dangling", "no where\nat all"), ("room", "below")):
+        (tree / name).symlink_to(goal)
     large = tree / "large"
     large.write_bytes(os.urandom(48 << 20))
     digest = hashlib.sha256(large.read_bytes()).hexdigest()
@@ -163,14 +165,22 @@ def test_copies_both_ways(daemon: Daemon, tmp_path: Path) -> None:
     assert "copy it with -r" in refused(daemon, "machine", "cp", tree, f"{GOLDEN}:")
     assert "is a directory" in refused(daemon, "machine", "cp", f"{GOLDEN}:kept", tmp_path / "again")
     assert not (tmp_path / "again").exists()
+    daemon.sh("mkfifo kept/pipe")
+    done = daemon.boxd("machine", "cp", "-r", f"{GOLDEN}:kept", tmp_path / "back", check=False)
+    assert (done.returncode, "kept/pipe: it is a named pipe" in done.stderr) == (1, True)
     daemon.boxd("machine", "cp", f"{GOLDEN}:kept/run", tmp_path)
     assert (tmp_path / "run").read_bytes() == (tree / "run").read_bytes()
+    assert os.access(tmp_path / "run", os.X_OK)
 
 
 def contents(tree: Path) -> dict[str, Any]:
     """Every path below, with what is in it."""
     return {
-        str(path.relative_to(tree)): None if path.is_dir() else (path.read_bytes(), path.stat().st_mode & 0o100)
+        str(path.relative_to(tree)): str(path.readlink())
+        if path.is_symlink()
+        else None
+        if path.is_dir()
+        else (path.read_bytes(), path.stat().st_mode & 0o100)
         for path in tree.rglob("*")
     }
 
