@@ -47,6 +47,8 @@ def test_own_fields_begin_at_1000():
     }
     assert own == {
         "GetVmResponse.status_reason",
+        "RestoreCheckpointResponse.held_connections",
+        "RestoreCheckpointResponse.longest_wait_ms",
         *(
             f"CheckpointInfo.{name}"
             for name in (

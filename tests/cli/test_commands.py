@@ -214,7 +214,10 @@ async def test_restore_takes_files_back(boxd, web):
     }
     assert (await boxd("machine", "exec", "web", "--", "ls")).text == ""
     done = await boxd("machine", "checkpoint", "restore", "-y", "web", "none")
-    assert (done.status, done.err) == (1, "error: checkpoint 'none' not found on machine 'web'\n")
+    assert (done.status, done.err) == (
+        1,
+        "error: checkpoint 'none' not found on machine 'web'\nhint: did you mean 'one'?\n",
+    )
 
 
 # -- confirmations
