@@ -44,7 +44,7 @@ def inside(namespace: str, work: Callable[[], T]) -> T:
 
     thread = threading.Thread(target=body)
     thread.start()
-    thread.join(120)
+    thread.join(300)
     assert not thread.is_alive(), "it hangs"
     good, value = result[0]
     if not good:

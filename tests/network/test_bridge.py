@@ -287,3 +287,16 @@ def test_two_daemons_do_not_share_addresses(lab: Lab) -> None:
 def test_the_host_is_found_fit(lab: Lab) -> None:
     (finding,) = go(lab.world.host, lab.network.check)
     assert (finding.verdict, WORLD in finding.detail) == ("ok", True)
+
+
+def test_nothing_is_set_up_before_a_machine_starts(lab: Lab) -> None:
+    """And what a killed daemon of the same home has left is taken away by the next one."""
+    assert lab.network.bridge in lab.host("ip link show")
+    for guest in lab.guests:
+        guest.unplug()
+    again = inside(lab.world.host, lambda: BridgeNetwork(HOME, resolver=""))
+    go(lab.world.host, lambda: again.open([dataclasses.replace(machine, run_id="") for machine in lab.machines]))
+    assert lab.network.bridge not in lab.host("ip link show")
+    assert lab.host("nft list tables") == ""
+    go(lab.world.host, lambda: again.release(lab.machines[0], RUNS[0]))
+    assert lab.host("nft list tables") == ""

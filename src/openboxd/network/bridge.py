@@ -34,6 +34,7 @@ class BridgeNetwork:
         self._names = rules.names(home)
         self._resolver = host_resolver() if resolver is None else resolver
         self._changing = asyncio.Lock()
+        self._is_up = False
 
     @property
     def bridge(self) -> str:
@@ -59,23 +60,23 @@ class BridgeNetwork:
         return [Finding(_TOPIC, "ok", f"bridge {self.bridge}, machines apart, NAT out, DNS by {self._resolver}")]
 
     async def open(self, machines: Sequence[Machine]) -> int:
-        """See worker.ports.Network."""
-        await self._check_overlap()
+        """See worker.ports.Network. While no machine runs nothing of the host is changed."""
+        for finding in await self.check():
+            if finding.verdict == "missing":
+                raise HostUnfit(f"{finding.detail}; {finding.remedy}" if finding.remedy else finding.detail)
+        running = [machine for machine in machines if machine.run_id]
+        if not running:
+            await self.close()  # what a killed daemon of this home has left
+            return 0
         async with self._changing:
-            try:
-                await self._make_bridge()
-                present = await self._taps()
-                ours = {self._names.tap(machine.run_id): machine for machine in machines if machine.run_id}
-                ports = [self._port(machine, machine.run_id) for tap, machine in ours.items() if tap in present]
-                await nft(rules.set_up(self._names, ports, self._resolver))
-                for port in ports:
-                    await ip(self._join(port))
-            except (OSError, OperationFailed) as error:
-                raise HostUnfit(f"the machines' network could not be set up: {error}") from error
+            await self._set_up(running)
         return 0
 
     async def prepare(self, machine: Machine, run_id: str) -> NetworkLink:
         """See worker.ports.Network."""
+        async with self._changing:
+            if not self._is_up:
+                await self._set_up([])
         try:
             tap = open_tap(self._names.tap(run_id))
         except OSError as error:
@@ -96,16 +97,33 @@ class BridgeNetwork:
     async def release(self, machine: Machine, run_id: str) -> None:
         """See worker.ports.Network."""
         async with self._changing:
-            await nft(rules.drop(self._names, self._port(machine, run_id)))
+            if self._is_up:
+                await nft(rules.drop(self._names, self._port(machine, run_id)))
 
     async def close(self) -> None:
         """See worker.ports.Network."""
         async with self._changing:
+            self._is_up = False
             await nft(rules.remove(self._names))
             if await self._exists(self.bridge):
                 await ip([f"link delete {self.bridge}"])
 
     # -- parts
+    async def _set_up(self, running: Sequence[Machine]) -> None:
+        """The bridge and its rules, with the devices of those runs that have one. Raises HostUnfit."""
+        await self._check_overlap()
+        try:
+            await self._make_bridge()
+            present = await self._taps()
+            ours = {self._names.tap(machine.run_id): machine for machine in running}
+            ports = [self._port(machine, machine.run_id) for tap, machine in ours.items() if tap in present]
+            await nft(rules.set_up(self._names, ports, self._resolver))
+            for port in ports:
+                await ip(self._join(port))
+        except (OSError, OperationFailed) as error:
+            raise HostUnfit(f"the machines' network could not be set up: {error}") from error
+        self._is_up = True
+
     def _port(self, machine: Machine, run_id: str) -> rules.Port:
         return rules.Port(self._names.tap(run_id), machine.mac, machine.address)
 
@@ -146,10 +164,11 @@ class BridgeNetwork:
         """Raises HostUnfit if the machines' addresses are somebody else's on this host."""
         for route in await ip_json("-4", "route", "show", "root", str(NETWORK)):
             if route.get("dev") != self.bridge:
-                text = (
-                    f"the machines' addresses {NETWORK} are in use on this host already (device {route.get('dev')})"
+                device = route.get("dev")
+                raise HostUnfit(
+                    f"the machines' addresses {NETWORK} are in use on this host already (device {device}); another boxd "
+                    "daemon may run here: use BOXD_NETWORK=user for one of them, or remove the device"
                 )
-                raise HostUnfit(f"{text}; another boxd daemon may run here: use BOXD_NETWORK=user for one of them")
 
 
 def _write(path: str, value: str) -> None:
