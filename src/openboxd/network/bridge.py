@@ -166,8 +166,8 @@ class BridgeNetwork:
             if route.get("dev") != self.bridge:
                 device = route.get("dev")
                 raise HostUnfit(
-                    f"the machines' addresses {NETWORK} are in use on this host already (device {device}); another boxd "
-                    "daemon may run here: use BOXD_NETWORK=user for one of them, or remove the device"
+                    f"the machines' addresses {NETWORK} are in use on this host already (device {device}); "
+                    "another boxd daemon may run here: use BOXD_NETWORK=user for one of them, or remove the device"
                 )
 
 
