@@ -28,7 +28,6 @@ def refuse_unoffered(request: pb.CreateVmRequest) -> None:
         "teams": request.team,
         "machine specs": request.HasField("spec"),
         "idle timers": config.srf.auto_suspend_timeout_secs or config.srf.auto_destroy_timeout_secs,
-        "named HTTPS routes": config.network.proxies,
         "machines without SSH": config.HasField("network") and not config.network.ssh,
         "extra disks": config.volumes,
     }
@@ -48,6 +47,7 @@ async def create_vm(service: Service, caller: Caller, request: pb.CreateVmReques
         restart_policy=request.restart_policy,
         labels=dict(request.labels),
         idle_ignore_outbound=request.config.idle_ignore_outbound,
+        routes=[(proxy.name, proxy.port) for proxy in request.config.network.proxies],
     )
     return convert.created_to_wire(service, await service.create_machine(caller, new))
 

@@ -45,6 +45,7 @@ class NewMachine:
     restart_policy: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     idle_ignore_outbound: bool = False
+    routes: Sequence[tuple[str, int]] = ()  # named ones: name, port
 
 
 class Service(Protocol):

@@ -17,7 +17,7 @@ from openboxd.control import changes, names, sizes
 from openboxd.control.credentials import Credentials
 from openboxd.control.images import Images
 from openboxd.control.ports import ControlStore, ImageBuilder
-from openboxd.control.routes import SSH_PORTS, Routes, choose_public_port
+from openboxd.control.routes import SSH_PORTS, Routes, check_routes, choose_public_port
 from openboxd.errors import (
     AlreadyExists,
     BoxdError,
@@ -87,6 +87,8 @@ class Wanted(Protocol):
     def labels(self) -> Mapping[str, str]: ...
     @property
     def idle_ignore_outbound(self) -> bool: ...
+    @property
+    def routes(self) -> Sequence[tuple[str, int]]: ...
 
 
 Examine = Callable[[], Awaitable[Sequence[Finding]]]
@@ -191,6 +193,7 @@ class Control:
         if new.restart_policy not in ("", "always", "never"):
             raise InvalidArgument(f"the restart policy is 'always' or 'never', not '{new.restart_policy}'")
         size = sizes.choose_size(new.vcpu, new.memory_bytes)
+        check_routes(new.routes)
         if new.name:
             names.check_machine_name(new.name)
             self._check_free(new.name)
@@ -206,7 +209,7 @@ class Control:
         except BaseException:
             await self._store.update_machine(machine.id, status=MachineStatus.DESTROYED)
             raise
-        await self._routes.arrange(machine)
+        await self._routes.furnish(machine, new.routes)
         self.team.worker(machine.id).submit(Start(), caller.user_id)
         return self.machine(caller, machine.id)
 

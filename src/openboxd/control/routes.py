@@ -43,6 +43,15 @@ def check_port(port: int) -> None:
         raise InvalidArgument(f"{port} is not a port; ports go from 1 to 65535")
 
 
+def check_routes(routes: Sequence[tuple[str, int]]) -> None:
+    """Raises InvalidArgument unless a new machine may have these named routes."""
+    for name, port in routes:
+        check_label(name)
+        check_port(port)
+    if len({name for name, _ in routes}) < len(routes):
+        raise InvalidArgument("two routes of a machine cannot have the same name")
+
+
 def choose_public_port(ports: range, taken: Collection[int], ways: Ways) -> int:
     """The first port that no machine has and that nobody else on the host listens on. Raises Exhausted."""
     for port in ports:
@@ -61,6 +70,12 @@ class Routes:
     async def arrange(self, machine: Machine) -> None:
         """Let the gates follow what is on record."""
         await self._ways.arrange(machine.id, machine.name, ways_in(self._store, machine))
+
+    async def furnish(self, machine: Machine, routes: Sequence[tuple[str, int]]) -> None:
+        """Give a new machine its ways in, and these named routes, which were checked."""
+        for name, port in routes:
+            await self._store.put_route(Route(machine.id, name, port))
+        await self.arrange(machine)
 
     async def listed(self, machine: Machine) -> Sequence[RouteView]:
         """A machine's routes, the default one first, each with the port that it leads to now."""

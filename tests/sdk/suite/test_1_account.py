@@ -103,8 +103,6 @@ NOT_OFFERED = {
     "networks": lambda c: c.machines.set_networks(GOLDEN, ["n"]),
     "egress": lambda c: c.machines.set_egress_allow(GOLDEN, ["example.com"]),
     "suspend timer": lambda c: c.machines.set_auto_suspend_timeout(GOLDEN, 30),
-    "proxy": lambda c: c.machines.proxies.create(GOLDEN, "p", 80),
-    "port": lambda c: c.machines.ports.expose(GOLDEN, 80),
     "share": lambda c: c.machines.share(GOLDEN),
     "backup": lambda c: c.machines.backups.trigger(GOLDEN),
     "env of a machine": lambda c: c.machines.create(name="e", env={"A": "b"}),
