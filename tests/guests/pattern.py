@@ -3,8 +3,8 @@
     pattern.py serve SOCKET PAGES     serve until killed; the counter goes up ten times a second
     pattern.py ask SOCKET QUESTION    print the answer, one JSON document
 
-Questions: `state` (pid, counter, digest of the whole pattern), `blocks` (a short digest of each page-sized block),
-`scramble` (make a new pattern), `quit`.
+Questions: `state` (pid, counter, digest of the whole pattern), `blocks` (the same and a short digest of each
+page-sized block), `scramble` (make a new pattern, then as `blocks`), `quit`.
 """
 
 import hashlib
@@ -30,13 +30,14 @@ class Keeper:
 
     def answer(self, question: str) -> object:
         view = memoryview(self.memory)
-        if question == "scramble":
-            self.memory[:] = os.urandom(len(self.memory))
-        if question == "blocks":
-            return [hashlib.md5(view[i : i + PAGE]).hexdigest()[:8] for i in range(0, len(view), PAGE)]
         if question == "quit":
             os._exit(0)
-        return {"pid": os.getpid(), "counter": self.counter, "digest": hashlib.sha256(view).hexdigest()}
+        if question == "scramble":
+            self.memory[:] = os.urandom(len(self.memory))
+        state = {"pid": os.getpid(), "counter": self.counter, "digest": hashlib.sha256(view).hexdigest()}
+        if question in ("blocks", "scramble"):
+            state["blocks"] = [hashlib.md5(view[i : i + PAGE]).hexdigest()[:8] for i in range(0, len(view), PAGE)]
+        return state
 
 
 def serve(path: str, pages: int) -> None:

@@ -77,7 +77,7 @@ def test_a_guest_that_powers_itself_off_is_stopped(daemon: Daemon) -> None:
     assert daemon.qemus() == []
 
 
-@pytest.mark.parametrize("delay", [0.05, 0.3, 0.6, 0.9, 1.2])
+@pytest.mark.parametrize("delay", [0.3, 0.9])
 @pytest.mark.parametrize("operation", ["save", "restore"])
 def test_the_daemon_killed_in_the_middle(daemon: Daemon, operation: str, delay: float) -> None:
     first = keeping.start(daemon, pages=64)
