@@ -61,6 +61,8 @@ def test_own_fields_begin_at_1000():
                 "is_current",
             )
         ),
+        "RestoreCheckpointResponse.held_connections",
+        "RestoreCheckpointResponse.longest_wait_ms",
     }
 
 

@@ -17,8 +17,9 @@ from openboxd.settings import Settings
 from openboxd.store import SqlStore, open_store
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.links import NoNetwork
-from openboxd.worker.ports import Network, Report
+from openboxd.worker.ports import Network, Report, Ways
 from openboxd.worker.steps import Fault, no_fault
+from openboxd.worker.ways import NoWays
 from tests.fakes.agent import FakeAgentConnector
 from tests.fakes.host import FakeHost
 from tests.fakes.hypervisor import FakeHypervisor
@@ -55,6 +56,7 @@ class World:
         self.host = FakeHost()
         self.builder = FakeBuilder()
         self.fault: Fault = no_fault
+        self.ways: Ways = NoWays()
         self.steps: list[str] = []
         self.switch = Switch()
         self.host_boot = "boot 1"
@@ -81,6 +83,7 @@ class World:
             cmdline=lambda name, machine_id: f"systemd.hostname={name}",
             network=self.network,
             boot_id=self.host_boot,
+            ways=self.ways,
             fault=self._at,
         )
 
