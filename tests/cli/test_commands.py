@@ -213,7 +213,7 @@ async def test_restore_takes_files_back(boxd, web):
         "longest_wait_ms": 0,
     }
     assert (await boxd("machine", "exec", "web", "--", "ls")).text == ""
-    done = await boxd("machine", "checkpoint", "restore", "-y", "web", "ghost")
+    done = await boxd("machine", "checkpoint", "restore", "-y", "web", "none")
     assert (done.status, done.err) == (
         1,
         "error: checkpoint 'none' not found on machine 'web'\nhint: did you mean 'one'?\n",
