@@ -94,10 +94,10 @@ async def test_stop_start_rename_and_removal(world: World, ways: Seen) -> None:
     assert ways.told[-1] == "shut: machine 'web' is stopped; start it first"
     await world.control.start_machine(OWNER, "web")
     assert ways.told[-2:] == ["hold", "open"]
-    await world.control.rename_machine(OWNER, "web", "app")
-    assert ways.ways[machine.id][0] == Way(0, host="app")
-    assert ways.told[-1] in ("open", "arrange app")
-    await world.control.destroy_machine(OWNER, "app")
+    await world.control.rename_machine(OWNER, "web", "shop")
+    assert ways.ways[machine.id][0] == Way(0, host="shop")
+    assert ways.told[-1] in ("open", "arrange shop")
+    await world.control.destroy_machine(OWNER, "shop")
     assert ways.ways == {}
 
 
