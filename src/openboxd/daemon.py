@@ -38,12 +38,12 @@ from openboxd.host.ssh_ca import HostIdentity, SshAuthority, open_ssh_authority
 from openboxd.model import Finding, Image, Machine
 from openboxd.network import choose
 from openboxd.pool import DirectoryPool, open_pool
+from openboxd.ports import Network, Pool, Report
 from openboxd.qemu.hypervisor import QemuHypervisor
 from openboxd.settings import Settings
 from openboxd.store import SqlStore, open_store
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.housekeeping import keep_house
-from openboxd.worker.ports import Network, Pool, Report
 from openboxd.worker.steps import Fault, no_fault
 
 FILES = 65_536

@@ -1,4 +1,4 @@
-"""What every worker.ports.Agent must do; subclasses provide `agent`, in step, with an empty home directory.
+"""What every ports.Agent must do; subclasses provide `agent`, in step, with an empty home directory.
 
 The command lines are few and plain, so that an agent without a shell can know them; `say_error` and `block` may be
 spelt its own way.
@@ -13,7 +13,7 @@ import pytest
 
 from openboxd.errors import AlreadyExists, Interrupted, InvalidArgument, NotFound, WrongState
 from openboxd.model import ExecRequest
-from openboxd.worker.ports import Agent, ExecSession
+from openboxd.ports import Agent, ExecSession
 
 LIMIT = 20.0
 

@@ -23,7 +23,7 @@ import pytest
 
 from openboxd.errors import BoxdError, MachineLost, OperationFailed
 from openboxd.model import Progress
-from openboxd.worker.ports import Hypervisor, Run, RunSpec, RunState, SaveJob
+from openboxd.ports import Hypervisor, Run, RunSpec, RunState, SaveJob
 
 NewSpec = Callable[..., RunSpec]
 NewStaging = Callable[[], Path]

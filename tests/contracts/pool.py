@@ -1,4 +1,4 @@
-"""What every pool must do; see `worker.ports.Pool`. A subclass provides the fixture `pool`."""
+"""What every pool must do; see `ports.Pool`. A subclass provides the fixture `pool`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from openboxd.errors import InvalidArgument
 from openboxd.model import MIB
-from openboxd.worker.ports import Pool
+from openboxd.ports import Pool
 
 MACHINE = "0f8fad5b-d9cb-469f-a165-70867728950e"
 CHECKPOINT = "cp_abcdefghij234567abcd"

@@ -10,7 +10,7 @@ from tests.edge.guests import Guest, Handler
 
 
 class FakeConnection:
-    """See worker.ports.GuestConnection."""
+    """See ports.GuestConnection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from openboxd.errors import Interrupted, Unavailable
 from openboxd.model import ExecRequest, Listing
-from openboxd.worker.ports import RunState
+from openboxd.ports import RunState
 from tests.fakes import agent_files
 from tests.fakes.agent_exec import FakeExecSession
 from tests.fakes.guest import FakeGuest
@@ -26,7 +26,7 @@ PIECE = 64 * 1024
 
 
 class FakeAgentConnector:
-    """See worker.ports.AgentConnector. `agents` are all it ever made, oldest first."""
+    """See ports.AgentConnector. `agents` are all it ever made, oldest first."""
 
     def __init__(self, host: FakeHost, fault: Fault = no_fault, switch: Switch | None = None) -> None:
         self.host = host
@@ -54,7 +54,7 @@ class FakeAgentConnector:
 
 
 class FakeAgent:
-    """See worker.ports.Agent. In step while its guest's vCPUs run and the guest's agent answers."""
+    """See ports.Agent. In step while its guest's vCPUs run and the guest's agent answers."""
 
     def __init__(self, connector: FakeAgentConnector, process: FakeProcess, label: str) -> None:
         self.process = process

@@ -29,7 +29,7 @@ write P T   write a file                      read P      print a file; 1 if the
 
 
 class FakeExecSession:
-    """See worker.ports.ExecSession."""
+    """See ports.ExecSession."""
 
     def __init__(self, agent: FakeAgent, request: ExecRequest) -> None:
         self.exit_code: int | None = None

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from openboxd.worker.ports import RunEnd, RunSpec, RunState
+from openboxd.ports import RunEnd, RunSpec, RunState
 from tests.fakes.guest import FakeGuest
 
 

@@ -21,7 +21,7 @@ from openboxd.errors import BoxdError, HostUnfit, MachineLost, OperationFailed, 
 from openboxd.host import digests
 from openboxd.host.reflink import copy_file
 from openboxd.model import Accelerator, Progress, SaveReport
-from openboxd.worker.ports import Plan, Report, RunEnd, RunSpec, RunState, SaveJob
+from openboxd.ports import Plan, Report, RunEnd, RunSpec, RunState, SaveJob
 from tests.fakes.guest import Corrupt, FakeGuest
 from tests.fakes.host import FakeHost, FakeProcess
 from tests.fakes.killing import DaemonKilled, Switch
@@ -59,7 +59,7 @@ def no_fault(point: str) -> None:
 
 
 class FakeHypervisor:
-    """See worker.ports.Hypervisor. One instance is one daemon's; `unfit` makes `check` refuse."""
+    """See ports.Hypervisor. One instance is one daemon's; `unfit` makes `check` refuse."""
 
     def __init__(self, host: FakeHost, fault: Fault = no_fault, switch: Switch | None = None) -> None:
         self.host = host
@@ -153,7 +153,7 @@ class FakeHypervisor:
 
 
 class FakeRun:
-    """See worker.ports.Run: one daemon's hold on a FakeProcess."""
+    """See ports.Run: one daemon's hold on a FakeProcess."""
 
     def __init__(self, hypervisor: FakeHypervisor, process: FakeProcess) -> None:
         self.process = process

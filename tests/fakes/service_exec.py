@@ -23,7 +23,7 @@ END = None
 
 
 class LocalExec:
-    """See worker.ports.ExecSession."""
+    """See ports.ExecSession."""
 
     def __init__(self, request: ExecRequest, home: Path) -> None:
         self.exit_code: int | None = None

@@ -11,7 +11,7 @@ import pytest
 from openboxd.api.ports import NewMachine
 from openboxd.host.reflink import copy_file
 from openboxd.model import MIB, Size
-from openboxd.worker.ports import Plan, Run, RunSpec
+from openboxd.ports import Plan, Run, RunSpec
 from tests.contracts.agent import AgentContract
 from tests.contracts.hypervisor import HypervisorContract
 from tests.contracts.service import OWNER, ServiceContract

@@ -23,7 +23,7 @@ from openboxd.errors import (
 )
 from openboxd.host.reflink import copy_file
 from openboxd.model import MIB, ExecRequest, Progress, Size
-from openboxd.worker.ports import Agent, AgentConnector, Hypervisor, Run, RunSpec, RunState, SaveJob
+from openboxd.ports import Agent, AgentConnector, Hypervisor, Run, RunSpec, RunState, SaveJob
 from tests.fakes.agent import FakeAgent, FakeAgentConnector
 from tests.fakes.host import FakeHost
 from tests.fakes.hypervisor import FakeHypervisor, FakeRun

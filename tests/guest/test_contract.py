@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openboxd.guest.connector import ChannelAgent, ChannelConnector
-from openboxd.worker.ports import Agent, AgentConnector
+from openboxd.ports import Agent, AgentConnector
 from tests.contracts.agent import AgentContract
 
 

@@ -1,4 +1,4 @@
-"""Real pools keep the promises of `worker.ports.Pool`."""
+"""Real pools keep the promises of `ports.Pool`."""
 
 from __future__ import annotations
 

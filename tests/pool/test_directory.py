@@ -14,7 +14,7 @@ from openboxd.errors import WrongState
 from openboxd.host import extents, files
 from openboxd.model import MIB, Usage
 from openboxd.pool import DirectoryPool
-from openboxd.worker.ports import Pool
+from openboxd.ports import Pool
 from tests.host.xfs import mounted
 
 

@@ -17,9 +17,9 @@ import pytest
 
 from openboxd.host import pidfd, reflink
 from openboxd.model import MIB, Size
+from openboxd.ports import Plan, Run, RunSpec
 from openboxd.qemu.hypervisor import QemuHypervisor
 from openboxd.settings import Settings
-from openboxd.worker.ports import Plan, Run, RunSpec
 from tests.lab import Lab
 from tests.qemu.tinyguest import CMDLINE, write_initrd
 

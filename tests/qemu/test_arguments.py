@@ -11,10 +11,10 @@ import pytest
 from openboxd.errors import InvalidArgument, OperationFailed
 from openboxd.guest.agent.port import PORT_NAME
 from openboxd.model import GIB, MIB, Accelerator, Size
+from openboxd.ports import NetworkLink, RunSpec
 from openboxd.qemu.arguments import Handles, arguments
 from openboxd.qemu.facts import Facts
 from openboxd.qemu.plan import AGENT_PORT, check_plan, plan_machine
-from openboxd.worker.ports import NetworkLink, RunSpec
 
 GOLDEN = Path(__file__).parent / "golden"
 FACTS = Facts("/usr/bin/qemu-system-x86_64", "10.0.2", "pc-q35-10.0")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from openboxd.ports import Run, RunSpec
 from openboxd.qemu.hypervisor import QemuHypervisor
-from openboxd.worker.ports import Run, RunSpec
 from tests.contracts.hypervisor import HypervisorContract
 from tests.qemu.conftest import Bench
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from openboxd.model import GIB, MIB
-from openboxd.worker.ports import SaveJob
+from openboxd.ports import SaveJob
 from tests.host.xfs import mounted
 from tests.qemu.bench_splitter import measure, stream
 from tests.qemu.conftest import Bench

@@ -15,10 +15,10 @@ import pytest
 from openboxd.errors import OperationFailed
 from openboxd.host import pidfd
 from openboxd.model import MIB
+from openboxd.ports import Run, RunState, SaveJob
 from openboxd.qemu.qmp import Monitor
 from openboxd.qemu.rundir import RunDir
 from openboxd.qemu.saving import savers_of
-from openboxd.worker.ports import Run, RunState, SaveJob
 from tests.contracts.hypervisor import ignore
 from tests.qemu.conftest import Bench
 

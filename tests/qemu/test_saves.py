@@ -15,6 +15,7 @@ import pytest
 from openboxd.errors import MachineLost, OperationFailed, WrongState
 from openboxd.host import pidfd
 from openboxd.host.programs import stream
+from openboxd.ports import Run, RunSpec, RunState, SaveJob
 from openboxd.qemu import saving
 from openboxd.qemu.convergence import Limits
 from openboxd.qemu.qmp import Monitor
@@ -22,7 +23,6 @@ from openboxd.qemu.rundir import RunDir
 from openboxd.qemu.saving import savers_of
 from openboxd.qemu.stream import PAGE
 from openboxd.qemu.take import Order, Take
-from openboxd.worker.ports import Run, RunSpec, RunState, SaveJob
 from tests.contracts.hypervisor import ignore
 from tests.qemu.conftest import RAM, Bench
 
@@ -245,7 +245,7 @@ import asyncio, os, sys
 from pathlib import Path
 from openboxd.qemu.hypervisor import QemuHypervisor
 from openboxd.settings import Settings
-from openboxd.worker.ports import SaveJob
+from openboxd.ports import SaveJob
 from tests.qemu.test_saves import hooked
 
 async def main(home, root, run_id, disk, staging, mode):

@@ -10,8 +10,8 @@ import pytest
 
 from openboxd.errors import BoxdError, OperationFailed
 from openboxd.model import Machine, MachineStatus
+from openboxd.ports import NetworkLink
 from openboxd.worker.links import NoNetwork
-from openboxd.worker.ports import NetworkLink
 from tests.worker.world import OWNER, World
 
 

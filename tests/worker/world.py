@@ -13,11 +13,11 @@ from openboxd.api.ports import NewMachine
 from openboxd.control.control import Control
 from openboxd.model import MIB, Caller, CheckpointStatus, ExecRequest, Finding, Image, Machine, MachineStatus, User
 from openboxd.pool import DirectoryPool
+from openboxd.ports import Network, Report, Ways
 from openboxd.settings import Settings
 from openboxd.store import SqlStore, open_store
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.links import NoNetwork
-from openboxd.worker.ports import Network, Report, Ways
 from openboxd.worker.steps import Fault, no_fault
 from openboxd.worker.ways import NoWays
 from tests.fakes.agent import FakeAgentConnector

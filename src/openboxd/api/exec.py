@@ -17,8 +17,8 @@ from openboxd.api.ports import Service
 from openboxd.api.streams import reading
 from openboxd.errors import BoxdError, InvalidArgument, OutcomeUnknown
 from openboxd.model import Caller, ExecRequest
+from openboxd.ports import ExecSession
 from openboxd.wire import boxd_api_pb2 as pb
-from openboxd.worker.ports import ExecSession
 
 log = logging.getLogger(__name__)
 

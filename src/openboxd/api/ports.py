@@ -30,7 +30,7 @@ from openboxd.model import (
     User,
     Verification,
 )
-from openboxd.worker.ports import ExecSession
+from openboxd.ports import ExecSession
 
 
 @dataclass(frozen=True)

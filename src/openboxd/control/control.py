@@ -51,11 +51,11 @@ from openboxd.model import (
     User,
     Verification,
 )
+from openboxd.ports import Agent, ExecSession
 from openboxd.worker.console import read_console
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Reboot, Remove, Rename, Resize, Restore, Save, Start, Stop
-from openboxd.worker.ports import Agent, ExecSession
 from openboxd.worker.team import Team
 from openboxd.worker.verify import verify
 

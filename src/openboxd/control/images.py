@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from openboxd.control.ports import ControlStore, ImageBuilder
 from openboxd.errors import BoxdError, HostUnfit, NotFound, OperationFailed, WrongState
 from openboxd.model import Image, Progress
-from openboxd.worker.ports import Pool
+from openboxd.ports import Pool
 from openboxd.worker.staging import Staging
 from openboxd.worker.steps import Fault, Steps
 

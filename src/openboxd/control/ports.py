@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Protocol
 
 from openboxd.model import ApiKey, ExposedPort, Image, Machine, Route, SshKey, User
-from openboxd.worker.ports import Report, Store
+from openboxd.ports import Report, Store
 
 
 class ControlStore(Store, Protocol):
-    """The store as control sees it. The promises of `worker.ports.Store` hold here too."""
+    """The store as control sees it. The promises of `ports.Store` hold here too."""
 
     def users(self) -> Sequence[User]: ...
     def user(self, user_id: str) -> User | None: ...

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from openboxd.control.ports import ControlStore
 from openboxd.errors import AlreadyExists, Exhausted, InvalidArgument, NotFound, NotSupported, WrongState
 from openboxd.model import ExposedPort, Machine, Route, RouteView
-from openboxd.worker.ports import Ways
+from openboxd.ports import Ways
 from openboxd.worker.ways import ways_in
 
 MAX_EXPOSED = 3

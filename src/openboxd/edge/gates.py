@@ -63,7 +63,7 @@ class MachineGates:
 
 
 class Gates:
-    """Implements worker.ports.Ways.
+    """Implements ports.Ways.
 
     Args:
         directory: where host names are sockets; private.
@@ -80,7 +80,7 @@ class Gates:
     # -- which ways there are
 
     async def arrange(self, machine_id: str, name: str, ways: Sequence[Way]) -> None:
-        """See worker.ports.Ways."""
+        """See ports.Ways."""
         async with self._arranging:
             machine = self._machines.setdefault(machine_id, MachineGates(name))
             machine.name, machine.ways = name, tuple(ways)
@@ -92,7 +92,7 @@ class Gates:
             await self._open_missing(machine)
 
     async def drop(self, machine_id: str) -> None:
-        """See worker.ports.Ways."""
+        """See ports.Ways."""
         async with self._arranging:
             machine = self._machines.pop(machine_id, None)
             for way in list(machine.gates) if machine else ():
@@ -150,7 +150,7 @@ class Gates:
     # -- how a machine is
 
     def hold(self, machine_id: str) -> None:
-        """See worker.ports.Ways."""
+        """See ports.Ways."""
         machine = self._machines.get(machine_id)
         if machine is None or machine.state is GateState.HELD:
             return
@@ -159,14 +159,14 @@ class Gates:
             gate.begin_hold()
 
     async def drain(self, machine_id: str) -> None:
-        """See worker.ports.Ways."""
+        """See ports.Ways."""
         machine = self._machines.get(machine_id)
         if machine is not None:
             left = max(0.0, machine.held_since + DRAIN - time.monotonic())
             await asyncio.gather(*(gate.drain(left) for gate in machine.gates.values()))
 
     async def open(self, machine_id: str, guest: Guest) -> Held:
-        """See worker.ports.Ways."""
+        """See ports.Ways."""
         machine = self._machines.get(machine_id)
         if machine is None:
             return Held()
@@ -183,7 +183,7 @@ class Gates:
         return held
 
     async def shut(self, machine_id: str, reason: str) -> None:
-        """See worker.ports.Ways."""
+        """See ports.Ways."""
         machine = self._machines.get(machine_id)
         if machine is None:
             return
@@ -191,7 +191,7 @@ class Gates:
         await asyncio.gather(*(gate.shut(reason) for gate in machine.gates.values()))
 
     async def found_port(self, machine_id: str) -> int:
-        """See worker.ports.Ways."""
+        """See ports.Ways."""
         machine = self._machines.get(machine_id)
         if machine is None:
             return FoundPort().port
@@ -204,7 +204,7 @@ class Gates:
         return machine.found.port
 
     def is_free(self, public_port: int) -> bool:
-        """See worker.ports.Ways."""
+        """See ports.Ways."""
         try:
             listen_tcp(self._host, public_port).close()
         except OSError:

@@ -14,7 +14,7 @@ DIAL_LIMIT = 10.0
 
 
 class Connection(Protocol):
-    """See worker.ports.GuestConnection."""
+    """See ports.GuestConnection."""
 
     async def read(self) -> bytes: ...
     async def write(self, data: bytes) -> None: ...
@@ -23,7 +23,7 @@ class Connection(Protocol):
 
 
 class Guest(Protocol):
-    """What of a worker.ports.Agent a gate needs."""
+    """What of a ports.Agent a gate needs."""
 
     @property
     def ready(self) -> bool: ...

@@ -1,4 +1,4 @@
-"""The drivers behind worker.ports.AgentConnector and Agent."""
+"""The drivers behind ports.AgentConnector and Agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from openboxd.model import ExecRequest, Listing
 
 
 class ChannelAgent:
-    """Implements worker.ports.Agent over a channel."""
+    """Implements ports.Agent over a channel."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -67,7 +67,7 @@ Questions = Callable[[Path, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class ChannelConnector:
-    """Implements worker.ports.AgentConnector."""
+    """Implements ports.AgentConnector."""
 
     def __init__(self, timing: Timing | None = None, questions: Questions | None = None) -> None:
         self._timing = timing or Timing()

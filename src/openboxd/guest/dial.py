@@ -15,7 +15,7 @@ WINDOW = 128 * 1024
 
 
 class GuestConnection:
-    """Implements worker.ports.GuestConnection."""
+    """Implements ports.GuestConnection."""
 
     def __init__(self, call: Call, label: str, port: int) -> None:
         self._call = call

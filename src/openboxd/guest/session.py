@@ -16,7 +16,7 @@ MAX_COMMAND = 1024 * 1024
 
 
 class AgentExecSession:
-    """Implements worker.ports.ExecSession."""
+    """Implements ports.ExecSession."""
 
     def __init__(self, call: Call, label: str) -> None:
         self.exit_code: int | None = None

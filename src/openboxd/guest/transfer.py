@@ -39,7 +39,7 @@ async def request(channel: Channel, op: str, **fields: Any) -> None:
 
 
 async def upload(channel: Channel, path: str, total_size: int, data: AsyncIterator[bytes]) -> int:
-    """See worker.ports.Agent."""
+    """See ports.Agent."""
     call = channel.epoch.open({"op": "put", "path": check_path(path), "size": total_size})
     try:
         if await call.control() is None:
@@ -97,7 +97,7 @@ class Download:
 
 
 async def download(channel: Channel, path: str) -> tuple[int, AsyncIterator[bytes]]:
-    """See worker.ports.Agent."""
+    """See ports.Agent."""
     call = channel.epoch.open({"op": "get", "path": check_path(path)})
     try:
         found = await call.control()
@@ -113,7 +113,7 @@ async def download(channel: Channel, path: str) -> tuple[int, AsyncIterator[byte
 
 
 async def list_dir(channel: Channel, path: str, limit: int) -> Listing:
-    """See worker.ports.Agent."""
+    """See ports.Agent."""
     call = channel.epoch.open({"op": "list", "path": check_path(path), "limit": limit})
     text = bytearray()
     try:

@@ -22,13 +22,13 @@ from openboxd.network import rules
 from openboxd.network.addresses import GATEWAY, GATEWAY_MAC, NETWORK, RESOLVER, host_resolver, kernel_words
 from openboxd.network.commands import ip, ip_json, nft
 from openboxd.network.tap import open_tap
-from openboxd.worker.ports import NetworkLink
+from openboxd.ports import NetworkLink
 
 _TOPIC = "network"
 
 
 class BridgeNetwork:
-    """Implements worker.ports.Network. `home` is 8 hex characters that stand for the daemon's home."""
+    """Implements ports.Network. `home` is 8 hex characters that stand for the daemon's home."""
 
     def __init__(self, home: str, resolver: str | None = None) -> None:
         self._names = rules.names(home)
@@ -42,7 +42,7 @@ class BridgeNetwork:
         return self._names.bridge
 
     async def check(self) -> Sequence[Finding]:
-        """See worker.ports.Network."""
+        """See ports.Network."""
         for program in ("ip", "nft"):
             if programs.locate(program) is None:
                 return [
@@ -60,7 +60,7 @@ class BridgeNetwork:
         return [Finding(_TOPIC, "ok", f"bridge {self.bridge}, machines apart, NAT out, DNS by {self._resolver}")]
 
     async def open(self, machines: Sequence[Machine]) -> int:
-        """See worker.ports.Network. While no machine runs nothing of the host is changed."""
+        """See ports.Network. While no machine runs nothing of the host is changed."""
         for finding in await self.check():
             if finding.verdict == "missing":
                 raise HostUnfit(f"{finding.detail}; {finding.remedy}" if finding.remedy else finding.detail)
@@ -73,7 +73,7 @@ class BridgeNetwork:
         return 0
 
     async def prepare(self, machine: Machine, run_id: str) -> NetworkLink:
-        """See worker.ports.Network."""
+        """See ports.Network."""
         async with self._changing:
             if not self._is_up:
                 await self._set_up([])
@@ -88,20 +88,20 @@ class BridgeNetwork:
         return NetworkLink(NETWORK.prefixlen, GATEWAY, resolver, tap=tap, words=words)
 
     async def attach(self, machine: Machine, run_id: str, pid: int) -> None:
-        """See worker.ports.Network."""
+        """See ports.Network."""
         port = self._port(machine, run_id)
         async with self._changing:
             await nft(rules.add(self._names, port))
             await ip(self._join(port))
 
     async def release(self, machine: Machine, run_id: str) -> None:
-        """See worker.ports.Network."""
+        """See ports.Network."""
         async with self._changing:
             if self._is_up:
                 await nft(rules.drop(self._names, self._port(machine, run_id)))
 
     async def close(self) -> None:
-        """See worker.ports.Network."""
+        """See ports.Network."""
         async with self._changing:
             self._is_up = False
             await nft(rules.remove(self._names))

@@ -10,8 +10,8 @@ from openboxd.errors import HostUnfit
 from openboxd.model import Machine
 from openboxd.network.bridge import BridgeNetwork
 from openboxd.network.user import UserNetwork
+from openboxd.ports import Network
 from openboxd.settings import Settings
-from openboxd.worker.ports import Network
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from openboxd.host.process import start_detached
 from openboxd.model import Finding, Machine
 from openboxd.network.addresses import GATEWAY, NETWORK, RESOLVER, kernel_words
 from openboxd.network.tap import DEVICE
-from openboxd.worker.ports import NetworkLink
+from openboxd.ports import NetworkLink
 
 PASTA = "pasta"
 _TOPIC = "network"
@@ -30,7 +30,7 @@ APART = ("unshare", "--user", "--map-current-user", "--net")
 
 
 class UserNetwork:
-    """Implements worker.ports.Network. `run_dir` is where the directories of runs lie."""
+    """Implements ports.Network. `run_dir` is where the directories of runs lie."""
 
     def __init__(self, run_dir: Path, pasta: str = PASTA) -> None:
         self._run_dir = run_dir
@@ -38,7 +38,7 @@ class UserNetwork:
         self._leads_out: bool | None = None
 
     async def check(self) -> Sequence[Finding]:
-        """See worker.ports.Network."""
+        """See ports.Network."""
         if await self._can_lead_out():
             return [Finding(_TOPIC, "ok", "QEMU's user network in a namespace of its own, out through pasta")]
         text, remedy = self._obstacle()
@@ -55,12 +55,12 @@ class UserNetwork:
         return "this user may not make network namespaces", "sysctl user.max_user_namespaces must not be 0"
 
     async def open(self, machines: Sequence[Machine]) -> int:
-        """See worker.ports.Network: ends every pasta whose run is no machine's."""
+        """See ports.Network: ends every pasta whose run is no machine's."""
         known = {str(self._pidfile(machine.run_id)) for machine in machines if machine.run_id}
         return await self._end(lambda pidfile: pidfile.startswith(f"{self._run_dir}/") and pidfile not in known)
 
     async def prepare(self, machine: Machine, run_id: str) -> NetworkLink:
-        """See worker.ports.Network."""
+        """See ports.Network."""
         out = await self._can_lead_out()
         resolver = RESOLVER if out else ""
         words = kernel_words(machine.address, resolver)
@@ -68,7 +68,7 @@ class UserNetwork:
         return NetworkLink(NETWORK.prefixlen, GATEWAY, resolver, restricted=not out, around=around, words=words)
 
     async def attach(self, machine: Machine, run_id: str, pid: int) -> None:
-        """See worker.ports.Network."""
+        """See ports.Network."""
         if not await self._can_lead_out() or not _is_apart(pid) or _has_route(pid):
             return
         pidfile = self._pidfile(run_id)
@@ -89,14 +89,14 @@ class UserNetwork:
         start_detached(argv, log=pidfile.with_suffix(".err"))
 
     async def release(self, machine: Machine, run_id: str) -> None:
-        """See worker.ports.Network."""
+        """See ports.Network."""
         own = str(self._pidfile(run_id))
         await self._end(lambda pidfile: pidfile == own)
         for suffix in (".pid", ".log", ".err"):
             self._pidfile(run_id).with_suffix(suffix).unlink(missing_ok=True)
 
     async def close(self) -> None:
-        """See worker.ports.Network."""
+        """See ports.Network."""
         await self._end(lambda pidfile: pidfile.startswith(f"{self._run_dir}/"))
 
     # -- parts

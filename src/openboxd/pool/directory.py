@@ -23,7 +23,7 @@ Kind = Literal["reflink", "copy"]
 
 
 class DirectoryPool:
-    """`worker.ports.Pool` on a directory.
+    """`ports.Pool` on a directory.
 
     Attributes:
         root: the directory.

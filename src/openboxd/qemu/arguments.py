@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from openboxd.model import MIB
+from openboxd.ports import Plan, RunSpec
 from openboxd.qemu.plan import ram_bytes
-from openboxd.worker.ports import Plan, RunSpec
 
 SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 

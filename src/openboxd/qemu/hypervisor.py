@@ -13,6 +13,7 @@ from openboxd.errors import OperationFailed
 from openboxd.host import pidfd
 from openboxd.host.process import Process
 from openboxd.model import Accelerator
+from openboxd.ports import Run, RunSpec
 from openboxd.qemu.accel import Accelerators
 from openboxd.qemu.facts import Facts, find_facts
 from openboxd.qemu.launch import Launch
@@ -24,7 +25,6 @@ from openboxd.qemu.rundir import RunDir, is_run_id
 from openboxd.qemu.saving import COMMAND, savers_of, uncancelled
 from openboxd.qemu.take import MEMORY, STATE
 from openboxd.settings import Settings
-from openboxd.worker.ports import Run, RunSpec
 
 _LOAD = 120.0  # seconds for the state of a capture; it takes 30 ms, but a cold disk may be slow
 _AGENT = 1.0  # seconds for QEMU to accept the connection that `connect` made

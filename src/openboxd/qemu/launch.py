@@ -12,10 +12,10 @@ from typing import Any
 
 from openboxd.errors import OperationFailed
 from openboxd.host.process import Process, start_detached
+from openboxd.ports import Plan, RunSpec
 from openboxd.qemu.arguments import Handles, arguments
 from openboxd.qemu.qmp import Monitor, QmpError
 from openboxd.qemu.rundir import RunDir, listen
-from openboxd.worker.ports import Plan, RunSpec
 
 _UP = 30.0  # seconds for QEMU to greet: it takes 70 ms, but the host may be in trouble
 

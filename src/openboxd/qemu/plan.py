@@ -10,8 +10,8 @@ from typing import Any
 
 from openboxd.errors import InvalidArgument, OperationFailed
 from openboxd.model import MIB, Accelerator, Size
+from openboxd.ports import Plan
 from openboxd.qemu.facts import Facts
-from openboxd.worker.ports import Plan
 
 FORMAT = 1
 

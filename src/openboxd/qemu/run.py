@@ -10,13 +10,13 @@ from openboxd.errors import MachineLost, OperationFailed, OutcomeUnknown
 from openboxd.host import pidfd
 from openboxd.host.process import Process
 from openboxd.model import SaveReport
+from openboxd.ports import Plan, Report, RunEnd, RunState, SaveJob
 from openboxd.qemu import stalls
 from openboxd.qemu.plan import ram_bytes
 from openboxd.qemu.qmp import Gone, Monitor, QmpError, Refused
 from openboxd.qemu.rundir import RunDir
 from openboxd.qemu.saving import COMMAND, Saving, savers_of
 from openboxd.qemu.take import Order
-from openboxd.worker.ports import Plan, Report, RunEnd, RunState, SaveJob
 
 _STATES = {"running": RunState.RUNNING, "inmigrate": RunState.LOADING}
 _CLEAN = {

@@ -16,12 +16,12 @@ from openboxd.errors import BoxdError, MachineLost, OperationFailed, OutcomeUnkn
 from openboxd.host import pidfd
 from openboxd.host.process import Process, start_detached
 from openboxd.model import Progress, SaveReport
+from openboxd.ports import Report
 from openboxd.qemu.qmp import Gone, Monitor, QmpError
 from openboxd.qemu.rescue import let_run
 from openboxd.qemu.rundir import RunDir
 from openboxd.qemu.saver import MODULE, saver_arguments
 from openboxd.qemu.take import Order
-from openboxd.worker.ports import Report
 
 COMMAND = (sys.executable, "-P", "-m", MODULE)
 """How a saver is started. -P: no module comes from the current directory."""

@@ -36,7 +36,7 @@ def open_store(path: Path) -> SqlStore:
 
 
 class SqlStore:
-    """Everything boxd remembers. Implements `worker.ports.Store`, and the rest is for control."""
+    """Everything boxd remembers. Implements `ports.Store`, and the rest is for control."""
 
     def __init__(self, path: Path) -> None:
         self._lock = engine.take_lock(path)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from openboxd.host.boot import boot_id
+from openboxd.ports import AgentConnector, Hypervisor, Network, Pool, Store, Ways
 from openboxd.settings import Settings
 from openboxd.worker.links import NoNetwork
-from openboxd.worker.ports import AgentConnector, Hypervisor, Network, Pool, Store, Ways
 from openboxd.worker.steps import Fault, no_fault
 from openboxd.worker.ways import NoWays
 

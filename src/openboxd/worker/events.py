@@ -7,7 +7,7 @@ import time
 
 from openboxd.errors import BoxdError
 from openboxd.model import Event, Outcome
-from openboxd.worker.ports import Store
+from openboxd.ports import Store
 
 RUN_ENDED = "run ended"
 """The operation of an end that nobody ordered: a crash, a kill, a guest that powered itself off."""

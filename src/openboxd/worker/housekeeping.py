@@ -13,7 +13,7 @@ from pathlib import Path
 from openboxd.errors import BoxdError
 from openboxd.host.holes import punch_hole
 from openboxd.model import MIB, CheckpointStatus
-from openboxd.worker.ports import Pool, Store
+from openboxd.ports import Pool, Store
 
 EVERY = 60.0
 """Seconds between rounds."""

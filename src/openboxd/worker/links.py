@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from openboxd.errors import BoxdError
 from openboxd.model import Finding, Machine
-from openboxd.worker.ports import Network, NetworkLink, Run
+from openboxd.ports import Network, NetworkLink, Run
 
 log = logging.getLogger(__name__)
 

@@ -27,11 +27,11 @@ from openboxd.errors import (
 from openboxd.host.extents import allocated_bytes
 from openboxd.host.memory import host_memory
 from openboxd.model import Event, Held, Machine, MachineStatus, Outcome, Progress
+from openboxd.ports import Agent, Run, RunEnd
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, STALLED, STANDS_STILL, happened, note, now_ms
 from openboxd.worker.links import let_go
 from openboxd.worker.orders import Already, Order, Refuse, Restore, Save, Situation, admit, words
-from openboxd.worker.ports import Agent, Run, RunEnd
 from openboxd.worker.states import may_move
 from openboxd.worker.steps import Steps, to_the_end
 from openboxd.worker.ways import follow, ways_in
@@ -410,7 +410,7 @@ class MachineWorker:
         return Steps(operation, enter=enter, fault=self.drivers.fault)
 
     async def journal(self, kind: str, detail: Mapping[str, Any]) -> int:
-        """Journal an operation; its id. Whoever is cancelled meanwhile has begun none: what is written then is ended."""
+        """Journal an operation; its id. Whoever is cancelled meanwhile has begun none: what was written is ended."""
         store = self.drivers.store
         begun = asyncio.ensure_future(store.begin_operation(self.id, kind, detail))
         try:

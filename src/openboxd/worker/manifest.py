@@ -16,7 +16,7 @@ from typing import Any
 from openboxd.errors import WrongState
 from openboxd.host import digests
 from openboxd.model import Checkpoint, Damage, SaveReport, Size
-from openboxd.worker.ports import Plan
+from openboxd.ports import Plan
 
 FORMAT = 2
 """Format 1 had no digests; it is still read."""

@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from openboxd.errors import BoxdError
 from openboxd.model import CheckpointStatus, MachineStatus, Operation
+from openboxd.ports import RunState
 from openboxd.worker.boot import STOP
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, happened, note
 from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.orders import Destroy, Restore
-from openboxd.worker.ports import RunState
 from openboxd.worker.remove import destroy, drop_checkpoint
 from openboxd.worker.restart import RESTART, note_host_reboot
 from openboxd.worker.restore import SWAP, restore_checkpoint

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from openboxd.errors import MachineLost
 from openboxd.model import Machine
+from openboxd.ports import Agent, NetworkLink, Plan, Run, RunSpec
 from openboxd.worker.links import let_go
 from openboxd.worker.machine import MachineWorker
-from openboxd.worker.ports import Agent, NetworkLink, Plan, Run, RunSpec
 
 log = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from openboxd.errors import MachineLost, WrongState, because, same_kind
 from openboxd.model import Checkpoint, CheckpointStatus, Machine, Progress, SaveReport
+from openboxd.ports import SaveJob
 from openboxd.worker import manifest
 from openboxd.worker.events import STANDS_STILL
 from openboxd.worker.machine import Job, MachineWorker
 from openboxd.worker.orders import Save
-from openboxd.worker.ports import SaveJob
 from openboxd.worker.runs import disk_of
 from openboxd.worker.staging import Staging
 from openboxd.worker.steps import to_the_end

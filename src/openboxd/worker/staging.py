@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from openboxd.worker.ports import Pool
+from openboxd.ports import Pool
 from openboxd.worker.steps import Steps
 
 

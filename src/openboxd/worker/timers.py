@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from openboxd.errors import BoxdError
 from openboxd.model import Machine
-from openboxd.worker.ports import Store
+from openboxd.ports import Store
 
 LOOK_AGAIN = 30.0
 """Seconds between looks at the clock while no timer is due sooner."""

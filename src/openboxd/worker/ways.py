@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openboxd.model import Held, Machine, MachineStatus, Way
-from openboxd.worker.ports import Agent, Store, Ways
+from openboxd.ports import Agent, Store, Ways
 
 SSH_PORT = 22
 """Where the guest's sshd listens."""

@@ -1,0 +1,109 @@
+"""What is remembered: machines, checkpoints, the journal, events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from openboxd.model import (
+    Checkpoint,
+    Event,
+    ExposedPort,
+    Image,
+    Machine,
+    Operation,
+    Route,
+)
+
+
+class Store(Protocol):
+    """What the worker keeps. Reads are plain calls; writes are awaited and durable when they return, and each
+    is one transaction. Names and ids that do not exist read as None."""
+
+    def machine(self, machine_id: str) -> Machine | None:
+        """The machine with this id, destroyed ones included."""
+        ...
+
+    def machines(self) -> Sequence[Machine]:
+        """All machines but the destroyed ones, oldest first."""
+        ...
+
+    def image(self, digest: str) -> Image | None:
+        """The image of this digest."""
+        ...
+
+    def checkpoint(self, machine_id: str, name: str) -> Checkpoint | None:
+        """A machine's checkpoint by name; those being removed are not seen."""
+        ...
+
+    def checkpoints(self, machine_id: str) -> Sequence[Checkpoint]:
+        """A machine's checkpoints, oldest first (created_at_ms, then id); those being removed are not seen."""
+        ...
+
+    def removing_checkpoints(self) -> Sequence[Checkpoint]:
+        """Checkpoints of all machines whose bytes are on their way out."""
+        ...
+
+    async def add_machine(self, machine: Machine) -> None:
+        """Raises AlreadyExists if name (among those alive), address or mac is taken."""
+        ...
+
+    async def update_machine(self, machine_id: str, **values: Any) -> Machine:
+        """Set fields; the new state. Raises NotFound; AlreadyExists for a name in use."""
+        ...
+
+    async def begin_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Add a pending row; a failed one of the same name is replaced. Raises AlreadyExists."""
+        ...
+
+    async def update_checkpoint(self, checkpoint_id: str, **values: Any) -> None:
+        """Set fields. Raises NotFound."""
+        ...
+
+    async def finish_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Write the row as given (ready) and make it its machine's `head`, in one transaction."""
+        ...
+
+    async def delete_checkpoint(self, checkpoint_id: str) -> None:
+        """Forget the row; a machine or checkpoint that descended from it descends from its parent instead."""
+        ...
+
+    async def begin_operation(self, machine_id: str, kind: str, detail: Mapping[str, Any]) -> int:
+        """Journal an operation; its id."""
+        ...
+
+    async def step_operation(self, operation_id: int, step: str, **detail: Any) -> None:
+        """Journal that a step is being entered; `detail` is merged into the operation's detail."""
+        ...
+
+    async def end_operation(self, operation_id: int) -> None:
+        """Forget the operation. Harmless twice."""
+        ...
+
+    async def add_event(self, event: Event) -> None:
+        """Append to a machine's event log; the oldest beyond the limit are forgotten."""
+        ...
+
+    def events(self, machine_id: str, limit: int) -> Sequence[Event]:
+        """The last `limit` events of a machine, oldest first."""
+        ...
+
+    def open_operations(self) -> Sequence[Operation]:
+        """Operations that were begun and not ended, oldest first."""
+        ...
+
+    def routes(self, machine_id: str) -> Sequence[Route]:
+        """A machine's routes, by name; the default one (an empty name) only while its port is pinned."""
+        ...
+
+    def exposed_ports(self, machine_id: str) -> Sequence[ExposedPort]:
+        """A machine's exposed ports, by port."""
+        ...
+
+    def fact(self, name: str) -> str:
+        """A fact about the host that was kept under this name; empty if none was."""
+        ...
+
+    async def keep_fact(self, name: str, value: str) -> None:
+        """Keep a fact about the host."""
+        ...

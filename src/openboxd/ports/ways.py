@@ -1,0 +1,53 @@
+"""The ways in to a machine, which wait while it is swapped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from openboxd.model import (
+    Held,
+    Way,
+)
+from openboxd.ports.guest import Agent
+
+
+class Ways(Protocol):
+    """The ways in to machines from outside: gates that hold new connections while a machine is swapped.
+
+    Nothing here raises: what cannot be listened on is told in `boxd doctor` and tried again. All of a machine's ways
+    are open, held or shut together; those of a machine that was just arranged are held. A machine that was never
+    arranged has none, and the rest is harmless.
+    """
+
+    async def arrange(self, machine_id: str, name: str, ways: Sequence[Way]) -> None:
+        """These are the machine's ways in from now on; connections of those that stay are not touched."""
+        ...
+
+    async def drop(self, machine_id: str) -> None:
+        """The machine has no way in any more. Harmless twice."""
+        ...
+
+    def hold(self, machine_id: str) -> None:
+        """New connections wait from now on; those that are established are not touched. Harmless twice."""
+        ...
+
+    async def drain(self, machine_id: str) -> None:
+        """Give established connections what is left of a moment since the hold, then cut them."""
+        ...
+
+    async def open(self, machine_id: str, guest: Agent) -> Held:
+        """Let everybody through, by way of this agent; what the hold cost. Harmless twice."""
+        ...
+
+    async def shut(self, machine_id: str, reason: str) -> None:
+        """Turn everybody away, with a sentence where the protocol allows; established connections are cut."""
+        ...
+
+    async def found_port(self, machine_id: str) -> int:
+        """Where the machine's default route leads while nobody has pinned its port."""
+        ...
+
+    def is_free(self, public_port: int) -> bool:
+        """Nobody on the host listens on this port where machines' ports are listened on."""
+        ...
