@@ -197,6 +197,23 @@ async def test_a_caller_who_leaves_changes_nothing(world: World) -> None:
     assert await world.sh("get v") == "old\n"
 
 
+async def test_a_caller_who_leaves_while_a_machine_is_made_gets_it_whole(world: World) -> None:
+    await world.image()
+    for turns in range(6):  # leave at every await of the call
+        name = f"m{turns}"
+        making = asyncio.create_task(
+            world.control.create_machine(OWNER, NewMachine(name, vcpu=1, memory_bytes=512 * MIB))
+        )
+        for _ in range(turns + 1):
+            await asyncio.sleep(0)
+        making.cancel()
+        await asyncio.wait([making])
+        if any(machine.name == name for machine in world.control.machines(OWNER)):
+            assert (await world.settled(name)).status is MachineStatus.RUNNING
+    assert world.control.machines(OWNER), "nobody was ever made"
+    assert world.leftovers() == []
+
+
 async def test_twenty_parallel_saves_at_the_limit_give_ten(world: World) -> None:
     await world.machine()
 

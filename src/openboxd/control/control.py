@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Protocol
 
 from openboxd.control import changes, names, sizes
+from openboxd.control.creation import Creation, Wanted
 from openboxd.control.credentials import Credentials
 from openboxd.control.images import Images
 from openboxd.control.ports import ControlStore, ImageBuilder
-from openboxd.control.routes import SSH_PORTS, Routes, check_routes, choose_public_port
+from openboxd.control.routes import Routes
+from openboxd.control.views import views
 from openboxd.errors import (
     AlreadyExists,
     BoxdError,
@@ -31,7 +31,6 @@ from openboxd.model import (
     ApiKey,
     Caller,
     Checkpoint,
-    CheckpointStatus,
     CheckpointView,
     Event,
     ExecRequest,
@@ -44,10 +43,8 @@ from openboxd.model import (
     MachineStatus,
     Progress,
     RouteView,
-    Size,
     SshKey,
     Token,
-    Usage,
     User,
     Verification,
 )
@@ -56,6 +53,7 @@ from openboxd.worker.console import read_console
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Reboot, Remove, Rename, Resize, Restore, Save, Start, Stop
+from openboxd.worker.steps import to_the_end
 from openboxd.worker.team import Team
 from openboxd.worker.verify import verify
 
@@ -66,29 +64,6 @@ CONNECTED_EVERY_MS = 10_000
 """How exactly `last_connected_ms` is kept: a write for every command would be more work than many commands."""
 
 log = logging.getLogger(__name__)
-
-
-class Wanted(Protocol):
-    """What a new machine is to be; empty or zero means the default."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def image(self) -> str: ...
-    @property
-    def vcpu(self) -> int: ...
-    @property
-    def memory_bytes(self) -> int: ...
-    @property
-    def disk_bytes(self) -> int: ...
-    @property
-    def restart_policy(self) -> str: ...
-    @property
-    def labels(self) -> Mapping[str, str]: ...
-    @property
-    def idle_ignore_outbound(self) -> bool: ...
-    @property
-    def routes(self) -> Sequence[tuple[str, int]]: ...
 
 
 Examine = Callable[[], Awaitable[Sequence[Finding]]]
@@ -117,7 +92,7 @@ class Control:
         self._credentials = Credentials(store)
         self._routes = Routes(store, drivers.ways)
         self._background: set[asyncio.Task[None]] = set()
-        self._creating = asyncio.Lock()
+        self._creation = Creation(drivers, store, self._images, self._routes)
         self._editing = asyncio.Lock()  # an edit of labels reads, then writes
 
     async def close(self, limit: float = 30.0) -> None:
@@ -187,72 +162,13 @@ class Control:
     # ----------------------------------------------------------------------------------------------- machines
 
     async def create_machine(self, caller: Caller, new: Wanted) -> Machine:
-        """Make a machine and begin to boot it."""
-        labels = dict(new.labels)
-        names.check_labels(labels)
-        if new.restart_policy not in ("", "always", "never"):
-            raise InvalidArgument(f"the restart policy is 'always' or 'never', not '{new.restart_policy}'")
-        size = sizes.choose_size(new.vcpu, new.memory_bytes)
-        check_routes(new.routes)
-        if new.name:
-            names.check_machine_name(new.name)
-            self._check_free(new.name)
-        await self._drivers.hypervisor.check()
-        image = self._images.for_machine(new.image)
-        if new.disk_bytes not in (0, image.disk_bytes):
-            raise InvalidArgument(f"machines of image '{image.name}' have a disk of {image.disk_bytes} bytes")
-        async with self._creating:  # name and address are chosen and taken in one go
-            machine = self._new_machine(caller, new, image, size, labels)
-            await self._store.add_machine(machine)
-        try:
-            await asyncio.to_thread(self._lay_disk, machine)
-        except BaseException:
-            await self._store.update_machine(machine.id, status=MachineStatus.DESTROYED)
-            raise
-        await self._routes.furnish(machine, new.routes)
+        """Make a machine and begin to boot it; a caller who leaves meanwhile gets a whole machine or none."""
+        return await to_the_end(self._create(caller, new))
+
+    async def _create(self, caller: Caller, new: Wanted) -> Machine:
+        machine = await self._creation.make(caller, new)
         self.team.worker(machine.id).submit(Start(), caller.user_id)
         return self.machine(caller, machine.id)
-
-    def _new_machine(
-        self, caller: Caller, new: Wanted, image: Image, size: Size, labels: Mapping[str, str]
-    ) -> Machine:
-        if new.name:
-            self._check_free(new.name)
-        return Machine(
-            id=str(uuid.uuid4()),
-            name=new.name or self.suggest_name(caller),
-            owner_id=caller.user_id,
-            image=image.digest,
-            image_name=image.name,
-            size=size,
-            disk_bytes=image.disk_bytes,
-            address=sizes.choose_address(self._store.addresses_in_use()),
-            mac=sizes.new_mac(),
-            status=MachineStatus.PENDING,
-            created_at=int(time.time()),
-            restart_policy=new.restart_policy or "always",
-            labels=labels,
-            idle_ignore_outbound=new.idle_ignore_outbound,
-            ssh_port=self._free_ssh_port(),
-        )
-
-    def _free_ssh_port(self) -> int:
-        return choose_public_port(SSH_PORTS, self._store.public_ports_in_use(), self._drivers.ways)
-
-    def _check_free(self, name: str) -> None:
-        if self._store.machine_named(name) is not None:
-            raise AlreadyExists(f"a machine named '{name}' exists already; choose another name")
-
-    def _lay_disk(self, machine: Machine) -> None:
-        """The machine's directory with its own copy of the image's disk."""
-        pool = self._drivers.pool
-        staging = pool.stage("machine")
-        try:
-            (staging / "checkpoints").mkdir(mode=0o700)
-            pool.clone(pool.image_dir(machine.image) / "disk.raw", staging / "disk.raw")
-            pool.publish(staging, pool.machine_dir(machine.id))
-        finally:
-            pool.discard(staging)
 
     def machine(self, caller: Caller, ref: str) -> Machine:
         """A machine by id or name. Raises NotFound, also for what the caller may not see."""
@@ -352,7 +268,7 @@ class Control:
 
     def suggest_name(self, caller: Caller) -> str:
         """A name that is free now."""
-        return names.suggest_machine_name({machine.name for machine in self._store.machines()})
+        return self._creation.suggest_name()
 
     # ------------------------------------------------------------------------------------------------ ways in
 
@@ -360,7 +276,7 @@ class Control:
         """Listen for all machines; call once, before they are recovered. Clients wait until theirs is there."""
         for machine in self._store.machines():
             if not machine.ssh_port:  # made before machines had one
-                machine = await self._store.update_machine(machine.id, ssh_port=self._free_ssh_port())
+                machine = await self._store.update_machine(machine.id, ssh_port=self._creation.free_ssh_port())
             await self._routes.arrange(machine)
 
     async def routes(self, caller: Caller, ref: str = "") -> Sequence[RouteView]:
@@ -420,24 +336,7 @@ class Control:
         """A machine's checkpoints with their usage, oldest first."""
         machine = self.machine(caller, ref)
         listed = self._store.checkpoints(machine.id)
-        return await asyncio.to_thread(self._views, machine, listed)
-
-    def _views(self, machine: Machine, listed: Sequence[Checkpoint]) -> list[CheckpointView]:
-        by_id = {checkpoint.id: checkpoint.name for checkpoint in listed}
-        return [
-            CheckpointView(
-                checkpoint=c,
-                usage=self._usage(machine, c),
-                parent_name=by_id.get(c.parent, ""),
-                is_current=c.id == machine.head,
-            )
-            for c in listed
-        ]
-
-    def _usage(self, machine: Machine, checkpoint: Checkpoint) -> Usage:
-        if checkpoint.status is not CheckpointStatus.READY:
-            return Usage(0, 0)
-        return self._drivers.pool.usage(self._drivers.pool.checkpoint_dir(machine.id, checkpoint.id))
+        return await asyncio.to_thread(views, self._drivers.pool, machine, listed)
 
     async def checkpoint_done(self, caller: Caller, ref: str, name: str) -> CheckpointView:
         """Wait until a checkpoint is not pending any more."""
