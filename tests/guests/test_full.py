@@ -101,7 +101,8 @@ def test_a_pool_that_fills_up_during_a_save_and_at_a_restore(daemon: Daemon) -> 
         assert back.returncode == 0 or back.stderr.startswith("error: ")
         assert daemon.json("machine", "get", GOLDEN)["status"] == "running"
         rest.unlink(missing_ok=True)
-    assert free(daemon) > before - 200 * MIB, "nothing half-made keeps its space"
+    # XFS gives the blocks of unlinked files back a moment later.
+    until("nothing half-made keeps its space", lambda: free(daemon) > before - 200 * MIB)
     daemon.boxd(*CHECKPOINT, "save", GOLDEN, "next")
     assert {v["checkpoint"]: v["verdict"] for v in daemon.json(*CHECKPOINT, "verify", GOLDEN)}["next"] == "ok"
     daemon.boxd(*CHECKPOINT, "restore", GOLDEN, "next", "-y")
