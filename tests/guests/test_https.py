@@ -14,8 +14,10 @@ from tests.lab import GOLDEN, Daemon
 
 pytestmark = pytest.mark.guest
 
-EVERY = 0.1
-"""Seconds between new connections: a guest without KVM serves about ten a second."""
+EVERY = 0.02
+"""Seconds between new connections."""
+
+ROUNDS = 10
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def test_a_restore_is_a_short_wait_for_those_outside(daemon: Daemon, context: ss
     assert int(ask(context)[1].split()[0]) == 5
     before = daemon.json("machine", "get", GOLDEN)
     held, waits = [], []
-    for _ in range(3):
+    for _ in range(ROUNDS):
         with counting.load(context, EVERY) as seen:
             done = daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "at-four", "-y")
             match = re.search(r"held (\d+) connections, longest wait (\d+) ms", done.stdout)
