@@ -73,6 +73,10 @@ def test_a_tap_is_handed_over_and_the_card_stays_the_same() -> None:
     with_tap, without = (arguments(FACTS.program, each, plan, HANDLES) for each in (spec, SPEC))
     assert netdev(with_tap) == {"type": "tap", "id": "net", "fd": "7", "vhost": False}
     assert with_tap[with_tap.index("-append") + 1] == f"{SPEC.cmdline} ip=10.213.0.10"
+    at = with_tap.index("-netdev") + 2
+    unplugged = json.loads(with_tap[at + 1])
+    assert (with_tap[at], unplugged["id"], unplugged["restrict"]) == ("-netdev", "unplugged", True)
+    del with_tap[at : at + 2]
     changed = {at for at, (one, two) in enumerate(zip(with_tap, without, strict=True)) if one != two}
     assert changed == {with_tap.index("-netdev") + 1, with_tap.index("-append") + 1}
 

@@ -104,10 +104,20 @@ def _disk(spec: RunSpec) -> list[str]:
 
 
 def _netdev(spec: RunSpec) -> list[str]:
-    """What is behind the card: a tap, or QEMU's own network; without a link one that leads nowhere."""
+    """What is behind the card: a tap, or QEMU's own network; without a link one that leads nowhere.
+
+    QEMU's own network has a section in a capture's state, which does not load where there is none. So a run with a
+    tap has one, too, with nothing plugged in: a capture of either kind loads with either.
+    """
     link = spec.link
     if link is not None and link.tap >= 0:
-        return ["-netdev", _json({"type": "tap", "id": "net", "fd": str(link.tap), "vhost": False})]
+        tap = {"type": "tap", "id": "net", "fd": str(link.tap), "vhost": False}
+        return ["-netdev", _json(tap), "-netdev", _json(_user_network(spec) | {"id": "unplugged", "restrict": True})]
+    return ["-netdev", _json(_user_network(spec))]
+
+
+def _user_network(spec: RunSpec) -> dict[str, Any]:
+    link = spec.link
     prefix = link.prefix if link is not None else 24
     network = ipaddress.ip_network(f"{spec.address}/{prefix}", strict=False)
     gateway, resolver = _others(network, spec.address)
@@ -120,7 +130,7 @@ def _netdev(spec: RunSpec) -> list[str]:
         "ipv6": False,
         "net": str(network),
     }
-    return ["-netdev", _json(net | {"host": gateway, "dns": resolver, "dhcpstart": spec.address})]
+    return net | {"host": gateway, "dns": resolver, "dhcpstart": spec.address}
 
 
 def _others(network: ipaddress.IPv4Network | ipaddress.IPv6Network, address: str) -> tuple[str, str]:
