@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from tests.lab import Daemon, Lab, mounted
 
 os.environ.setdefault("BOXD_NETWORK", "user")  # no test's daemon sets up anything in this host's own network
+
+# A shell starts its background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
