@@ -12,7 +12,7 @@ from tests.lab import Daemon, Lab, mounted
 
 os.environ.setdefault("BOXD_NETWORK", "user")  # no test's daemon sets up anything in this host's own network
 
-# A shell starts its background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C would wait for ever.
+# A shell starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
