@@ -114,6 +114,7 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
     """A daemon that serves while the block runs; the value is the address it listens on."""
     listen(settings.listen).close()  # an address that cannot be had must leave nothing behind, such as a pool
     _make_home(settings.home)
+    _check_not_lost(settings)
     store = open_store(settings.database)
     try:
         pool = open_pool(settings)
@@ -141,6 +142,18 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
                 await network.close()  # else the machines run on, and need it
     finally:
         store.close()
+
+
+def _check_not_lost(settings: Settings) -> None:
+    """A store that is gone while its machines are there is not a first start: those would be ended and forgotten."""
+    database, machines = settings.database, settings.pool_dir / "machines"
+    if database.exists() and database.stat().st_size:
+        return
+    if settings.admin_key.exists() or (machines.is_dir() and any(machines.iterdir())):
+        raise HostUnfit(
+            f"{database} is missing or empty, but {settings.home} was in use: put the database back, or remove "
+            f"{settings.admin_key.name} and the pool's machines to begin anew; nothing was changed"
+        )
 
 
 def _make_home(home: Path) -> None:

@@ -22,3 +22,17 @@ async def test_a_home_that_cannot_be_is_one_sentence(boxd, home):
     done = await boxd("daemon", "run", "--home", home, "--listen", "127.0.0.1:0")
     assert (done.status, done.err.count("\n")) == (1, 1)
     assert done.err.startswith(f"error: the data directory {home} cannot be used: ")
+
+
+@pytest.mark.parametrize("what", ["empty", "missing"])
+async def test_a_lost_store_is_no_first_start(boxd, tmp_path, what):
+    """Its machines would be ended and its only key replaced."""
+    home = tmp_path / "home"
+    (home / "pool/machines/m1").mkdir(parents=True)
+    (home / "admin.key").write_text("bxd_kept")
+    if what == "empty":
+        (home / "boxd.db").touch()
+    done = await boxd("daemon", "run", "--home", str(home), "--listen", "127.0.0.1:0")
+    assert (done.status, done.err.count("\n")) == (1, 1)
+    assert done.err.startswith(f"error: {home}/boxd.db is missing or empty, but {home} was in use: ")
+    assert (home / "admin.key").read_text() == "bxd_kept" and (home / "pool/machines/m1").is_dir()

@@ -55,3 +55,10 @@ async def test_the_error_of_a_cut_session_has_a_line_of_its_own(boxd, web, servi
     await asyncio.wait_for(cutting, 10)
     assert status == 125, shown
     assert shown.endswith(b"\r\nerror: machine 'web' was restored to checkpoint 'one'\r\n")
+
+
+async def test_arguments_that_are_no_text_are_refused_in_words(boxd, web):
+    text = "error: an argument is not text in UTF-8; names, paths and commands travel as such\n"
+    for status, arguments in ((125, ("exec", "web", "--", "echo")), (2, ("get",)), (2, ("new",))):
+        done = await boxd("machine", *arguments, b"\xff")
+        assert (done.status, done.err) == (status, text)

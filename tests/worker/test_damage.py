@@ -77,8 +77,21 @@ def flip(path: Path) -> None:
         file.write(bytes([data[place] ^ 1]))
 
 
+def pipe(path: Path) -> None:
+    """Opening it would wait for a writer for ever."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+def link(path: Path) -> None:
+    """A name that leads elsewhere, even to the very same content."""
+    elsewhere = path.with_name(f"{path.name}.elsewhere")
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("spoil", [missing, empty, cut, longer, hollow, flip])
+@pytest.mark.parametrize("spoil", [missing, empty, cut, longer, hollow, flip, pipe, link])
 async def test_any_damage_is_found_and_a_restore_refused_before_it_touches_anything(
     world: World, name: str, spoil: Callable[[Path], None]
 ) -> None:
@@ -94,10 +107,18 @@ async def test_any_damage_is_found_and_a_restore_refused_before_it_touches_anyth
     else:
         assert "is damaged and cannot be restored: " + name in await refused(world)
 
+    (capture / name).unlink(missing_ok=True)
     (capture / name).write_bytes(kept)
     assert (await verified(world)).ok
     await world.control.restore_checkpoint(OWNER, "web", "good")
     assert await world.sh("get v; read file") == "old\nold"
+
+
+async def test_a_manifest_of_endless_brackets_is_damage_like_any_other(world: World) -> None:
+    capture = await saved(world)
+    (capture / "manifest.json").write_text("[" * 100_000)
+    assert "is damaged and cannot be restored" in await refused(world)
+    assert not (await verified(world)).ok
 
 
 async def test_a_damaged_checkpoint_is_removed_like_any_other_and_its_name_is_free(world: World) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from openboxd.api.calls import Call, Calls
@@ -21,7 +22,7 @@ from openboxd.api.front_peer import address_of
 from openboxd.api.missing import refusal
 from openboxd.api.ports import Service
 from openboxd.api.streams import reading, swallow
-from openboxd.errors import BoxdError, Unauthenticated
+from openboxd.errors import BoxdError, InvalidArgument, Unauthenticated
 from openboxd.model import Caller
 from openboxd.wire.metadata import ERROR_KEY
 
@@ -71,18 +72,24 @@ def _handler(service: Service, call: MethodDescriptor, method: Method | None, ca
     answer: Method = method or refusal(call.name)
     streams = inspect.isasyncgenfunction(answer)  # a refusal of a streaming call is not one
 
+    parse = GetMessageClass(call.input_type).FromString
+
+    def read(request: Any) -> Any:
+        """The message or messages in what came; nobody's are looked at before they are known to us."""
+        return _messages(call.name, parse, request) if call.client_streaming else _message(call.name, parse, request)
+
     async def single(request: Any, context: Context) -> Any:
         with calls.under_way(call.name, streams=call.client_streaming) as record:
             caller = _admit(service, context, record)
-            return await answer(service, caller, request)
+            return await answer(service, caller, read(request))
 
     async def stream(request: Any, context: Context) -> None:
         with calls.under_way(call.name, streams=True) as record:
             caller = _admit(service, context, record)
             if streams:
-                await _send(context, answer(service, caller, request))
+                await _send(context, answer(service, caller, read(request)))
             else:
-                await answer(service, caller, request)
+                await answer(service, caller, read(request))
 
     async def guarded(request: Any, context: Context) -> Any:
         work = stream if call.server_streaming else single
@@ -98,9 +105,22 @@ def _handler(service: Service, call: MethodDescriptor, method: Method | None, ca
     make: Callable[..., Any] = kinds[call.client_streaming, call.server_streaming]
     return make(
         guarded,
-        request_deserializer=GetMessageClass(call.input_type).FromString,
+        request_deserializer=bytes,  # as they came: see `read`
         response_serializer=GetMessageClass(call.output_type).SerializeToString,
     )
+
+
+def _message(name: str, parse: Callable[[bytes], Any], data: bytes) -> Any:
+    """Raises InvalidArgument for bytes that are no such message."""
+    try:
+        return parse(data)
+    except DecodeError:
+        raise InvalidArgument(f"what was sent is not a request of {name}; nothing was done") from None
+
+
+async def _messages(name: str, parse: Callable[[bytes], Any], stream: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+    async for data in stream:
+        yield _message(name, parse, data)
 
 
 def _admit(service: Service, context: Context, record: Call) -> Caller:
@@ -133,7 +153,7 @@ async def _guarded(
             await swallow(rest)
         await _abort(context, status_of(error), error.message, type(error).__name__)
     except Exception as error:
-        if context.done():
+        if context.done() or isinstance(error, grpc.aio.BaseError):  # a write to a caller who hung up
             log.debug("%s: the caller is gone: %r", name, error)
             raise
         log.exception("%s failed unexpectedly", name)

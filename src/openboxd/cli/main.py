@@ -21,6 +21,7 @@ from openboxd.cli.hints import report
 from openboxd.cli.image import image
 from openboxd.cli.machine import machine
 from openboxd.cli.machine.connect import connect
+from openboxd.cli.machine.exec import NOT_RUN
 from openboxd.cli.machine.list import list_machines
 from openboxd.cli.output import note, report_error
 from openboxd.cli.state import State, pass_state
@@ -66,6 +67,9 @@ cli.add_command(ls, "ls")
 
 def main() -> NoReturn:
     """Run, and turn every outcome into an exit status and at most one line of error."""
+    if any("\udc80" <= letter <= "\udcff" for argument in sys.argv for letter in argument):
+        report_error("an argument is not text in UTF-8; names, paths and commands travel as such")
+        os._exit(NOT_RUN if {"exec", "connect"} & set(sys.argv[1:4]) else 2)
     state = State()  # lives until the end: taking its connection down can abort the process
     try:
         status = _run(state)

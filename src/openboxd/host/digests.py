@@ -58,7 +58,7 @@ def load(directory: Path, seal: str | None = None) -> Mapping[str, Any]:
     Raises:
         OSError: it is missing. ValueError: it is damaged.
     """
-    data = (directory / NAME).read_bytes()
+    data = files.read_regular(directory / NAME)
     if seal is not None and digest(data) != seal:
         raise ValueError(f"{NAME} is not what it was")
     content = json.loads(data)
@@ -69,7 +69,7 @@ def load(directory: Path, seal: str | None = None) -> Mapping[str, Any]:
 
 def seal(directory: Path) -> str:
     """The digest of digests.json itself."""
-    return digest((directory / NAME).read_bytes())
+    return digest(files.read_regular(directory / NAME))
 
 
 def lost(directory: Path, name: str, described: Mapping[str, Any]) -> Damage | None:
@@ -179,7 +179,7 @@ def _digest_of_zeros(size: int, number: int) -> str:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = files.open_regular(path)
     try:
         yield descriptor
     finally:

@@ -13,6 +13,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+def open_regular(path: Path) -> int:
+    """A descriptor to read a regular file; whatever else stands at the name is not opened and holds nobody up.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file (EINVAL).
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
+def read_regular(path: Path) -> bytes:
+    """The content of a regular file; see `open_regular`."""
+    with open(open_regular(path), "rb") as file:
+        return file.read()
+
+
 def sync_directory(path: Path) -> None:
     """Make names in a directory durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -15,6 +15,7 @@ from typing import Any
 
 from openboxd.errors import WrongState
 from openboxd.host import digests
+from openboxd.host.files import read_regular
 from openboxd.model import Checkpoint, Damage, SaveReport, Size
 from openboxd.ports import Plan
 
@@ -78,7 +79,10 @@ def load(directory: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
     Raises:
         OSError, ValueError, KeyError, TypeError: one of the two is missing or damaged.
     """
-    manifest = json.loads((directory / NAME).read_text())
+    try:
+        manifest = json.loads(read_regular(directory / NAME))
+    except RecursionError:
+        raise ValueError(f"{NAME} is not what it was") from None
     if manifest["format"] == FORMAT and manifest.pop("digest") != _own_digest(manifest):
         raise ValueError(f"{NAME} is not what it was")
     Size(**manifest["size"])
@@ -103,6 +107,8 @@ def _reason(error: Exception) -> str:
         return f"{Path(error.filename).name} is missing"
     if type(error) is ValueError:
         return str(error)
+    if isinstance(error, OSError) and error.filename:
+        return f"{Path(error.filename).name} cannot be read"
     return f"{NAME} cannot be read"
 
 
