@@ -164,11 +164,11 @@ def test_a_hundred_commands_at_once(async_client, golden):
 
 
 def test_a_reader_who_stalls_holds_nobody_up(client, golden):
-    """Fifteen seconds in which a command has more to say than anybody takes."""
+    """A minute in which a command has more to say than anybody takes."""
     with client.machines.stream_exec(golden, command="head -c 80000000 /dev/zero; echo end >&2") as stalled:
         chunks = stalled.iter_chunks()
         next(chunks)
-        deadline, worst = time.monotonic() + 15, 0.0
+        deadline, worst = time.monotonic() + 60, 0.0
         while time.monotonic() < deadline:
             begun = time.monotonic()
             assert client.machines.exec(golden, "echo on").stdout == "on\n"
