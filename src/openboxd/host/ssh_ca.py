@@ -106,7 +106,7 @@ def open_ssh_authority(directory: Path) -> SshAuthority:
     file = directory / "ca"
     if not file.exists():
         key = Ed25519PrivateKey.generate()
-        write_atomic(directory / "ca.pub", f"{_public_line(key)} boxd host CA\n".encode(), 0o644)
+        write_atomic(directory / "ca.pub", f"{_public_line(key)} boxd host CA\n".encode())
         write_atomic(file, _private_text(key).encode())
     try:
         return SshAuthority(_load(file.read_bytes(), file))

@@ -20,6 +20,17 @@ SOFT_NOFILE = 1024  # what programs expect; the agent itself needs more
 FileAction = tuple[int, int] | tuple[int, str]
 
 
+# What Python ignores, and what whoever started the agent may have made it ignore: commands begin afresh.
+DEFAULTS = [
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+]
+
+
 def environment(user: User, term: str = "") -> dict[str, str]:
     """Like a login's."""
     env = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name, "SHELL": user.shell, "PATH": PATH}
@@ -50,7 +61,7 @@ def spawn(argv: list[str], env: dict[str, str], user: User, fds: dict[int, int |
             setsid=True,
             resetids=True,
             setsigmask=[],
-            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT],
+            setsigdef=DEFAULTS,
         )
 
 
