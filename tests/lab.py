@@ -39,6 +39,9 @@ SIZE = 24 << 30
 HTTPS = 18443
 BOXD = Path(sys.executable).with_name("boxd")
 
+PREPARED = 2
+"""Raise when the way a home is prepared changes: kept ones are made anew."""
+
 GOLDEN = "golden"
 BOOTED = "booted"
 
@@ -226,7 +229,7 @@ class Lab:
 
     def _prepare(self) -> None:
         ready = self.base / "ready"
-        wanted = f"{self.image} {run('qemu-system-x86_64', '--version').splitlines()[0]}"
+        wanted = f"{PREPARED} {self.image} {run('qemu-system-x86_64', '--version').splitlines()[0]}"
         if ready.exists() and ready.read_text() == wanted:
             return
         shutil.rmtree(self.base, ignore_errors=True)
@@ -251,9 +254,10 @@ class Lab:
         """Until systemd has nothing left to start, so that copies are idle. The agent answers long before."""
         deadline = time.monotonic() + 180
         while True:
-            asked = ("machine", "exec", GOLDEN, "--", "systemctl", "is-system-running", "--wait")
-            state = daemon.boxd(*asked, check=False)
-            if state.stdout.strip() in ("running", "degraded"):
+            # systemd may be done before udev is: the network card's driver comes last.
+            line = "systemctl is-system-running --wait; sudo udevadm settle; hostname -I | grep -q ."
+            state = daemon.boxd("machine", "exec", GOLDEN, "--", "sh", "-c", line, check=False)
+            if state.returncode == 0:
                 return
             assert time.monotonic() < deadline, f"the guest does not settle: {state}"
             time.sleep(0.5)

@@ -32,7 +32,7 @@ async def service(serve: Serve, host: str = "127.0.0.1") -> AsyncIterator[int]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(closing, host, 0)
+    server = await asyncio.start_server(closing, host, 0, backlog=1024)
     async with server:
         yield int(server.sockets[0].getsockname()[1])
 
