@@ -127,7 +127,7 @@ class Machine:
     mac: str
     status: MachineStatus
     created_at: int  # epoch seconds
-    status_reason: str = ""  # one sentence, set with FAILED
+    status_reason: str = ""  # why it failed, did not start, or stands still
     restart_policy: str = "always"
     labels: Mapping[str, str] = field(default_factory=dict)
     run_id: str = ""  # the run that is this machine now; empty without one

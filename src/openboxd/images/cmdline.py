@@ -15,7 +15,7 @@ _COMMON = (
     "console=ttyS0",
     "net.ifnames=0",  # eth0, whatever slot the card is in
     "loglevel=4",
-    "panic=-1",  # with QEMU's -no-reboot a panic ends the run at once instead of hanging it
+    "panic=-1",  # a panic reboots the guest at once instead of hanging it
     "no_timer_check",
     "nowatchdog",
     "audit=0",
