@@ -95,10 +95,14 @@ class SshKey:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who makes a request: the user and the key that proved it."""
+    """Who makes a request: the user and the key that proved it.
+
+    With `machine_id` it is the machine itself that speaks, in its owner's name and with fewer rights.
+    """
 
     user_id: str
     key_id: str
+    machine_id: str = ""
 
 
 @dataclass(frozen=True)
