@@ -1,0 +1,83 @@
+"""What every group of use-cases stands on: the drivers, the workers, and which machines a caller may touch."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from openboxd.control import names
+from openboxd.control.creation import Creation
+from openboxd.control.credentials import Credentials
+from openboxd.control.images import Images
+from openboxd.control.ports import ControlStore, ImageBuilder
+from openboxd.control.routes import Routes
+from openboxd.errors import BoxdError, machine_not_found
+from openboxd.model import Caller, Finding, Machine, MachineStatus
+from openboxd.worker.drivers import Drivers
+from openboxd.worker.machine import MachineWorker
+from openboxd.worker.team import Team
+
+log = logging.getLogger(__name__)
+
+
+Examine = Callable[[], Awaitable[Sequence[Finding]]]
+"""Looks at the host; the findings of `boxd doctor`."""
+
+
+class Base:
+    """See the module."""
+
+    def __init__(
+        self,
+        drivers: Drivers,
+        store: ControlStore,
+        builder: ImageBuilder,
+        examine: Examine,
+        ssh_host_key: str = "",
+        root_certificate: str = "",
+    ) -> None:
+        self.zone = drivers.settings.zone
+        self.ssh_host_key = ssh_host_key
+        self.root_certificate = root_certificate
+        self.data_dir = str(drivers.settings.home)
+        self.team = Team(drivers)
+        self._drivers, self._store, self._examine = drivers, store, examine
+        self._images = Images(store, drivers.pool, builder, drivers.fault)
+        self._credentials = Credentials(store)
+        self._routes = Routes(store, drivers.ways)
+        self._background: set[asyncio.Task[None]] = set()
+        self._creation = Creation(drivers, store, self._images, self._routes)
+        self._editing = asyncio.Lock()  # an edit of labels reads, then writes
+
+    def _later(self, work: Awaitable[None]) -> None:
+        async def carry_out() -> None:
+            try:
+                await work
+            except BoxdError as error:
+                log.warning("a note in the store was not made: %s", error)
+
+        task = asyncio.create_task(carry_out())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    def machine(self, caller: Caller, ref: str) -> Machine:
+        """A machine by id or name. Raises NotFound, also for what the caller may not see."""
+        machine = self._store.machine(ref) if names.is_uuid(ref) else self._store.machine_named(ref)
+        if machine is None or machine.status is MachineStatus.DESTROYED or machine.owner_id != caller.user_id:
+            raise machine_not_found(ref)
+        return machine
+
+    def machines(self, caller: Caller, selector: Sequence[str] = ()) -> Sequence[Machine]:
+        """The caller's machines whose labels match every "k=v" or "k"."""
+        wanted = [item.partition("=") for item in selector]
+
+        def matches(machine: Machine) -> bool:
+            return all(
+                machine.labels.get(key) == value if sign else key in machine.labels for key, sign, value in wanted
+            )
+
+        return [m for m in self._store.machines() if m.owner_id == caller.user_id and matches(m)]
+
+    def _worker(self, caller: Caller, ref: str) -> MachineWorker:
+        return self.team.worker(self.machine(caller, ref).id)

@@ -1,0 +1,56 @@
+"""Use-cases of the ways in to machines: routes and exposed ports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openboxd.control.base import Base
+from openboxd.model import Caller, ExposedPort, Held, Machine, RouteView
+
+
+class WaysIn(Base):
+    """Routes and exposed ports."""
+
+    async def arrange_ways(self) -> None:
+        """Listen for all machines; call once, before they are recovered. Clients wait until theirs is there."""
+        for machine in self._store.machines():
+            if not machine.ssh_port:  # made before machines had one
+                machine = await self._store.update_machine(machine.id, ssh_port=self._creation.free_ssh_port())
+            await self._routes.arrange(machine)
+
+    async def routes(self, caller: Caller, ref: str = "") -> Sequence[RouteView]:
+        """The routes of a machine, or of all the caller's machines."""
+        found = [self.machine(caller, ref)] if ref else self.machines(caller)
+        return [view for machine in found for view in await self._routes.listed(machine)]
+
+    async def create_route(self, caller: Caller, ref: str, name: str, port: int) -> RouteView:
+        """Give a machine a named route."""
+        machine = self.machine(caller, ref)
+        return RouteView(await self._routes.create(machine, name, port), machine, port)
+
+    async def set_route_port(self, caller: Caller, ref: str, name: str, port: str) -> None:
+        """Let a route lead to another port; "auto" lets the default route find its port."""
+        await self._routes.set_port(self.machine(caller, ref), name, port)
+
+    async def delete_route(self, caller: Caller, ref: str, name: str) -> None:
+        """Remove a named route."""
+        await self._routes.delete(self.machine(caller, ref), name)
+
+    async def expose_port(self, caller: Caller, ref: str, port: int, protocol: str) -> tuple[Machine, ExposedPort]:
+        """Give a machine's port a public one."""
+        machine = self.machine(caller, ref)
+        return machine, await self._routes.expose(machine, port, protocol)
+
+    async def unexpose_port(self, caller: Caller, ref: str, port: int) -> tuple[Machine, ExposedPort]:
+        """Take a port's public one away."""
+        machine = self.machine(caller, ref)
+        return machine, await self._routes.unexpose(machine, port)
+
+    def exposed_ports(self, caller: Caller, ref: str = "") -> Sequence[tuple[Machine, ExposedPort]]:
+        """The exposed ports of a machine, or of all the caller's machines."""
+        found = [self.machine(caller, ref)] if ref else self.machines(caller)
+        return [(machine, exposed) for machine in found for exposed in self._routes.exposed(machine)]
+
+    def last_hold(self, caller: Caller, ref: str) -> Held:
+        """What the machine's last swap cost those who came in meanwhile."""
+        return self._worker(caller, ref).last_hold
