@@ -55,7 +55,7 @@ async def watched(world, boxd, *argv, begin, end, word):
     with world.host.hold(begin) as first, world.host.hold(end) as second:
         command = asyncio.create_task(boxd.on_terminal(*argv, until=word, reply=second.release))
         await first.reached(15)
-        await world.until(lambda: worker._watchers)
+        await world.until(lambda: worker.watchers)
         first.release()
         status, shown = await command
     assert status == 0, shown

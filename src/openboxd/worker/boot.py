@@ -11,8 +11,9 @@ from typing import Any
 from openboxd.errors import AgentSilent, BoxdError, OperationFailed, Unavailable, because, same_kind
 from openboxd.model import Machine, MachineStatus
 from openboxd.ports import NetworkLink, Run
+from openboxd.worker.job import Job
 from openboxd.worker.links import join, start_linked
-from openboxd.worker.machine import Job, MachineWorker
+from openboxd.worker.machine import MachineWorker
 from openboxd.worker.runs import Starting, answered, disk_of, end_present_run, new_run_id, run_spec
 from openboxd.worker.steps import Steps, to_the_end
 

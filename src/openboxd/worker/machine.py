@@ -30,10 +30,12 @@ from openboxd.model import Event, Held, Machine, MachineStatus, Outcome, Progres
 from openboxd.ports import Agent, Run, RunEnd
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, STALLED, STANDS_STILL, happened, note, now_ms
+from openboxd.worker.job import Job, finished
 from openboxd.worker.links import let_go
 from openboxd.worker.orders import Already, Order, Refuse, Restore, Save, Situation, admit, words
 from openboxd.worker.states import may_move
 from openboxd.worker.steps import Steps, to_the_end
+from openboxd.worker.watchers import Watchers
 from openboxd.worker.ways import follow, ways_in
 
 HOLD_LIMIT = 60.0
@@ -48,67 +50,7 @@ AGENT_LIMIT = 15.0
 REPEAT_LIMIT = 10.0
 """Seconds within which a call that is made again, by a caller who was lost, gets the first one's outcome."""
 
-WATCH_DEPTH = 256
-"""Progress items kept for a watcher that does not keep up; older ones are dropped."""
-
 log = logging.getLogger(__name__)
-
-
-class Job:
-    """An admitted order: its task, the moment it is on record, and its outcome."""
-
-    def __init__(self, order: Order, actor: str = "") -> None:
-        self.order = order
-        self.actor = actor  # id of the user who gave it
-        self.task: asyncio.Task[None] | None = None
-        self.abandoned: set[str] = set()
-        self.finished_at = 0.0
-        loop = asyncio.get_running_loop()
-        self._recorded: asyncio.Future[None] = loop.create_future()
-        self._done: asyncio.Future[None] = loop.create_future()
-        for future in (self._recorded, self._done):
-            future.add_done_callback(_retrieve)
-
-    def record(self) -> None:
-        """The order is on record in the store: its caller may be told so."""
-        if not self._recorded.done():
-            self._recorded.set_result(None)
-
-    def finish(self, error: BoxdError | None) -> None:
-        """Set the outcome; once."""
-        self.finished_at = time.monotonic()
-        for future in (self._recorded, self._done):
-            if future.done():
-                continue
-            if error is None:
-                future.set_result(None)
-            else:
-                future.set_exception(error)
-
-    async def recorded(self) -> None:
-        """Wait until the order is on record. Cancelling cancels the waiting only."""
-        await asyncio.shield(self._recorded)
-
-    async def done(self, asker: str = "") -> None:
-        """Wait for the outcome; raises what the operation raised. Cancelling cancels the waiting only.
-
-        Who is cancelled before the outcome is known counts as `abandoned`; who hears it does not any more.
-        """
-        try:
-            await asyncio.shield(self._done)
-        except asyncio.CancelledError:
-            self.abandoned.add(asker)
-            raise
-        except BoxdError:
-            self.abandoned.discard(asker)
-            raise
-        self.abandoned.discard(asker)
-
-
-def _retrieve(future: asyncio.Future[None]) -> None:
-    """Mark an exception as seen: nobody may be waiting for it any more."""
-    if not future.cancelled():
-        future.exception()
 
 
 class MachineWorker:
@@ -127,7 +69,7 @@ class MachineWorker:
         self._showing: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
-        self._watchers: set[asyncio.Queue[Progress]] = set()
+        self.watchers = Watchers()
         self._last: Job | None = None
         self._held = 0
         self.last_hold = Held()  # what the last swap cost those who came in meanwhile
@@ -195,7 +137,7 @@ class MachineWorker:
         if isinstance(verdict, Refuse):
             raise verdict.error
         if isinstance(verdict, Already):
-            return self._job if self._job and self._job.order == order else _finished(order)
+            return self._job if self._job and self._job.order == order else finished(order)
         job, previous = Job(order, actor), self._job
         self._job, self._last = job, job
         job.task = asyncio.create_task(self._carry_out(job, previous), name=f"{self.id}: {order}")
@@ -383,21 +325,12 @@ class MachineWorker:
     # ----------------------------------------------------------------------------------------------- progress
 
     def report(self, progress: Progress) -> None:
-        """Tell the watchers; one that does not keep up loses the oldest items."""
-        for queue in self._watchers:
-            if queue.full():
-                queue.get_nowait()
-            queue.put_nowait(progress)
+        """Tell those who watch."""
+        self.watchers.report(progress)
 
-    async def progress(self) -> AsyncIterator[Progress]:
+    def progress(self) -> AsyncIterator[Progress]:
         """Progress from now on, until closed."""
-        queue: asyncio.Queue[Progress] = asyncio.Queue(WATCH_DEPTH)
-        self._watchers.add(queue)
-        try:
-            while True:
-                yield await queue.get()
-        finally:
-            self._watchers.discard(queue)
+        return self.watchers.watch()
 
     def steps(self, operation: str, operation_id: int | None = None) -> Steps:
         """Steps that report progress, are journalled under `operation_id`, and can be failed by tests."""
@@ -426,9 +359,3 @@ class MachineWorker:
 
 Operation = Callable[[MachineWorker, Job], Awaitable[None]]
 """Carries out a job's order; raises only BoxdError for expected failures."""
-
-
-def _finished(order: Order) -> Job:
-    job = Job(order)
-    job.finish(None)
-    return job

@@ -15,7 +15,8 @@ from openboxd.ports import RunState
 from openboxd.worker.boot import STOP
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, happened, note
-from openboxd.worker.machine import Job, MachineWorker
+from openboxd.worker.job import Job
+from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Destroy, Restore
 from openboxd.worker.remove import destroy, drop_checkpoint
 from openboxd.worker.restart import RESTART, note_host_reboot

@@ -10,7 +10,8 @@ import asyncio
 
 from openboxd.errors import checkpoint_not_found
 from openboxd.model import Checkpoint, CheckpointStatus, MachineStatus
-from openboxd.worker.machine import Job, MachineWorker
+from openboxd.worker.job import Job
+from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Remove
 from openboxd.worker.runs import end_present_run
 from openboxd.worker.steps import to_the_end

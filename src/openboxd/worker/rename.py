@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from openboxd.worker.boot import change
-from openboxd.worker.machine import Job, MachineWorker
+from openboxd.worker.job import Job
+from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Rename
 
 

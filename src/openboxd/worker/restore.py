@@ -27,8 +27,9 @@ from openboxd.host.files import sync_directory
 from openboxd.model import Checkpoint, Machine, MachineStatus, Progress, Size
 from openboxd.ports import NetworkLink, Run
 from openboxd.worker import manifest
+from openboxd.worker.job import Job
 from openboxd.worker.links import join, start_linked
-from openboxd.worker.machine import Job, MachineWorker
+from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Restore
 from openboxd.worker.runs import Starting, answered, disk_of, end_present_run, new_run_id, next_disk_of, run_spec
 from openboxd.worker.steps import Steps, to_the_end

@@ -18,7 +18,8 @@ from openboxd.model import Checkpoint, CheckpointStatus, Machine, Progress, Save
 from openboxd.ports import SaveJob
 from openboxd.worker import manifest
 from openboxd.worker.events import STANDS_STILL
-from openboxd.worker.machine import Job, MachineWorker
+from openboxd.worker.job import Job
+from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Save
 from openboxd.worker.runs import disk_of
 from openboxd.worker.staging import Staging
