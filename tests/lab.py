@@ -5,7 +5,9 @@ image's recipe), in which machine `golden` has a checkpoint `booted`; a test get
 a daemon of its own on it, and restores. Everything is under one directory and one run directory, so that a session
 can clean what an interrupted one left: its QEMU processes, its daemons, its mount.
 
-    ~/.cache/boxd-test (BOXD_TEST_HOME)
+Two sessions can have labs at the same time if each has a slot of its own: BOXD_TEST_SLOT=1 (the default) to 4.
+
+    ~/.cache/boxd-test (BOXD_TEST_HOME), with slot 2 boxd-test-2
         disk.xfs        mounted on mnt/ while the tests run
         mnt/base/       the prepared home
         mnt/t-.../      copies of it, one a test
@@ -32,11 +34,15 @@ from openboxd import images
 from openboxd.guest import payload
 from openboxd.host import pidfd
 
-CACHE = Path(os.environ.get("BOXD_TEST_HOME", Path.home() / ".cache/boxd-test"))
-RUN_ROOT = Path("/run/boxd-test")
+SLOT = int(os.environ.get("BOXD_TEST_SLOT", "1"))
+NAME = "boxd-test" if SLOT == 1 else f"boxd-test-{SLOT}"
+CACHE = Path(os.environ.get("BOXD_TEST_HOME", Path.home() / ".cache" / NAME))
+RUN_ROOT = Path("/run") / NAME
 MOUNT = CACHE / "mnt"
 SIZE = 24 << 30
-HTTPS = 18443
+HTTPS = 18433 + 10 * SLOT
+SSH_PORTS = f"{5_000 + 5000 * SLOT}-{9_999 + 5000 * SLOT}"
+EXPOSED_PORTS = f"{35_000 + 5000 * SLOT}-{39_999 + 5000 * SLOT}"
 BOXD = Path(sys.executable).with_name("boxd")
 
 PREPARED = 2
@@ -116,6 +122,8 @@ class Daemon:
             "BOXD_RUN_DIR": str(RUN_ROOT),
             "BOXD_HTTPS": f"127.0.0.1:{HTTPS}",
             "BOXD_HTTP": f"127.0.0.1:{HTTPS - 1}",
+            "BOXD_SSH_PORTS": SSH_PORTS,
+            "BOXD_EXPOSED_PORTS": EXPOSED_PORTS,
             "BOXD_NETWORK": "user",  # the bridge is tried in network namespaces only: see tests/network
             "BOXD_ACCEL": "tcg",
             "PYTHONUNBUFFERED": "1",

@@ -12,6 +12,8 @@ from pathlib import Path
 from openboxd.errors import InvalidArgument
 
 DEFAULT_LISTEN = "127.0.0.1:9443"
+DEFAULT_SSH_PORTS = range(10_000, 30_001)
+DEFAULT_EXPOSED_PORTS = range(40_000, 60_001)
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Settings:
         acme_email: account at a public certificate directory, for a zone of one's own; empty = boxd's own root signs.
         acme_directory: URL of the directory; empty = Caddy's default.
         domains: further host names, each with the machine (or `<route>.<machine>`) that it leads to.
+        ssh_ports, exposed_ports: public ports that machines are given, for SSH and for the ports they expose.
         network: "auto", "bridge" or "user": what is behind the machines' cards.
         tls_cert, tls_key: PEM files of a certificate of one's own for the API; None = one under boxd's own root.
         pool_bytes: size of a pool image to be made; 0 = a share of what is free.
@@ -50,6 +53,8 @@ class Settings:
     acme_email: str = ""
     acme_directory: str = ""
     domains: Mapping[str, str] = field(default_factory=dict)
+    ssh_ports: range = DEFAULT_SSH_PORTS
+    exposed_ports: range = DEFAULT_EXPOSED_PORTS
     network: str = "auto"
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -120,8 +125,8 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     """Build the settings from arguments and environment.
 
     Raises:
-        InvalidArgument: `BOXD_ACCEL`, `BOXD_NETWORK`, `BOXD_POOL_SIZE` or the listen address is malformed, or one of
-            `BOXD_TLS_CERT` and `BOXD_TLS_KEY` is missing.
+        InvalidArgument: `BOXD_ACCEL`, `BOXD_NETWORK`, `BOXD_POOL_SIZE`, a range of ports or the listen address is
+            malformed, or one of `BOXD_TLS_CERT` and `BOXD_TLS_KEY` is missing.
     """
     environ = os.environ if environ is None else environ
     accel = environ.get("BOXD_ACCEL", "auto")
@@ -152,6 +157,8 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         acme_email=environ.get("BOXD_ACME_EMAIL", ""),
         acme_directory=environ.get("BOXD_ACME_DIRECTORY", ""),
         domains=_domains(environ.get("BOXD_DOMAINS", "")),
+        ssh_ports=_ports(environ, "BOXD_SSH_PORTS", DEFAULT_SSH_PORTS),
+        exposed_ports=_ports(environ, "BOXD_EXPOSED_PORTS", DEFAULT_EXPOSED_PORTS),
         network=network,
         tls_cert=Path(tls_cert).absolute() if tls_cert else None,
         tls_key=Path(tls_key).absolute() if tls_key else None,
@@ -172,6 +179,17 @@ def _https(environ: Mapping[str, str]) -> tuple[str, str]:
         if not host or not port.isdigit() or not 1 <= int(port) <= 65535:
             raise InvalidArgument(f"{name} is '{text}'; it must be HOST:PORT, such as 127.0.0.1:8443")
     return https, http
+
+
+def _ports(environ: Mapping[str, str], name: str, default: range) -> range:
+    """The ports of "10000-30000", both ends included. Raises InvalidArgument."""
+    text = environ.get(name)
+    if not text:
+        return default
+    match = re.fullmatch(r"(\d{1,5})-(\d{1,5})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]) <= 65_535:
+        raise InvalidArgument(f"{name} is '{text}'; it must be FIRST-LAST, such as {default[0]}-{default[-1]}")
+    return range(int(match[1]), int(match[2]) + 1)
 
 
 def _domains(text: str) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from openboxd.control.routes import Routes
 from openboxd.model import Caller, ExposedPort, Held, Machine, Route, RouteView
+from openboxd.settings import DEFAULT_EXPOSED_PORTS
 from openboxd.worker.ways import NoWays
 
 
@@ -45,7 +46,7 @@ class ServiceRoutes:
     hold = Held()
 
     def __init__(self) -> None:
-        self._routes = Routes(Rows(), NoWays())  # type: ignore[arg-type]  # rows are the part it uses
+        self._routes = Routes(Rows(), NoWays(), DEFAULT_EXPOSED_PORTS)  # type: ignore[arg-type]  # rows are the part it uses
 
     def _chosen(self, caller: Caller, ref: str) -> Sequence[Machine]:
         return [self.machine(caller, ref)] if ref else self.machines(caller)

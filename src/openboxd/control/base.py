@@ -45,7 +45,7 @@ class Base:
         self._drivers, self._store, self._examine = drivers, store, examine
         self._images = Images(store, drivers.pool, builder, drivers.fault)
         self._credentials = Credentials(store)
-        self._routes = Routes(store, drivers.ways)
+        self._routes = Routes(store, drivers.ways, drivers.settings.exposed_ports)
         self._background: set[asyncio.Task[None]] = set()
         self._creation = Creation(drivers, store, self._images, self._routes)
         self._editing = asyncio.Lock()  # an edit of labels reads, then writes

@@ -14,7 +14,7 @@ from typing import Protocol
 from openboxd.control import names, sizes
 from openboxd.control.images import Images
 from openboxd.control.ports import ControlStore
-from openboxd.control.routes import SSH_PORTS, Routes, check_routes, choose_public_port
+from openboxd.control.routes import Routes, check_routes, choose_public_port
 from openboxd.errors import AlreadyExists, InvalidArgument
 from openboxd.model import Caller, Image, Machine, MachineStatus, Size
 from openboxd.worker.drivers import Drivers
@@ -88,7 +88,8 @@ class Creation:
 
     def free_ssh_port(self) -> int:
         """A port for SSH that no machine and nobody else on the host has."""
-        return choose_public_port(SSH_PORTS, self._store.public_ports_in_use(), self._drivers.ways)
+        ports = self._drivers.settings.ssh_ports
+        return choose_public_port(ports, self._store.public_ports_in_use(), self._drivers.ways)
 
     def _new_machine(
         self, caller: Caller, new: Wanted, image: Image, size: Size, labels: Mapping[str, str]

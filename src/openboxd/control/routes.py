@@ -18,9 +18,6 @@ from openboxd.worker.ways import ways_in
 MAX_EXPOSED = 3
 """Exposed ports that a machine may have."""
 
-PUBLIC_PORTS = range(40_000, 60_001)
-SSH_PORTS = range(10_000, 30_001)
-
 AUTO = "auto"
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _RESERVED = ("default",)
@@ -63,8 +60,9 @@ def choose_public_port(ports: range, taken: Collection[int], ways: Ways) -> int:
 class Routes:
     """The routes and exposed ports of machines. Callers have found out who may."""
 
-    def __init__(self, store: ControlStore, ways: Ways) -> None:
+    def __init__(self, store: ControlStore, ways: Ways, ports: range) -> None:
         self._store, self._ways = store, ways
+        self._ports = ports  # that machines' ports are exposed as
         self._changing = asyncio.Lock()  # a change looks, then writes
 
     async def arrange(self, machine: Machine) -> None:
@@ -148,7 +146,7 @@ class Routes:
                 raise WrongState(
                     f"machine '{machine.name}' has {len(present)} of {MAX_EXPOSED} exposed ports; remove one first"
                 )
-            public = choose_public_port(PUBLIC_PORTS, self._store.public_ports_in_use(), self._ways)
+            public = choose_public_port(self._ports, self._store.public_ports_in_use(), self._ways)
             exposed = ExposedPort(machine.id, port, public)
             await self._store.add_exposed_port(exposed)
         await self.arrange(machine)
