@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from openboxd.errors import WrongState
 from openboxd.host import digests
 from openboxd.host.files import read_regular
-from openboxd.model import Checkpoint, Damage, SaveReport, Size
+from openboxd.model import Damage, SaveReport, Size
 from openboxd.ports import Plan
 
 FORMAT = 2
@@ -28,18 +28,33 @@ READ_AT_ONCE = ("devices.state",)
 """Files small enough to be read whole before every restore."""
 
 
-def describe(checkpoint: Checkpoint, plan: Plan, report: SaveReport, staging: Path, qemu: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Origin:
+    """What a capture is of: its owner's id and name, the machine, the moment (epoch milliseconds), the hardware.
+
+    `parent` is the id of the checkpoint that the machine descended from; empty = none.
+    """
+
+    capture: str
+    machine: str
+    name: str
+    taken_at_ms: int
+    size: Size
+    parent: str = ""
+
+
+def describe(origin: Origin, plan: Plan, report: SaveReport, staging: Path, qemu: str) -> dict[str, Any]:
     """The manifest of a capture that lies in `staging`. Sizes are in bytes, times in milliseconds since the epoch."""
     return {
         "format": FORMAT,
-        "capture": checkpoint.id,
-        "machine": checkpoint.machine_id,
-        "name": checkpoint.name,
-        "taken_at_ms": checkpoint.created_at_ms,
+        "capture": origin.capture,
+        "machine": origin.machine,
+        "name": origin.name,
+        "taken_at_ms": origin.taken_at_ms,
         "qemu": qemu,
         "plan": dict(plan),
-        "size": asdict(checkpoint.size),
-        "parent": checkpoint.parent,
+        "size": asdict(origin.size),
+        "parent": origin.parent,
         "report": asdict(report),
         "files": {name: (staging / name).stat().st_size for name in FILES},
         "digests": digests.seal(staging),

@@ -7,25 +7,17 @@ A failure anywhere leaves the machine running, nothing in the pool, and a `faile
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
 from dataclasses import replace
-from pathlib import Path
 
-from openboxd.errors import MachineLost, WrongState, because, same_kind
+from openboxd.errors import MachineLost, because, same_kind
 from openboxd.model import Checkpoint, CheckpointStatus, Machine, Progress, SaveReport
-from openboxd.ports import SaveJob
-from openboxd.worker import manifest
-from openboxd.worker.events import STANDS_STILL
+from openboxd.worker.capture import write_capture
 from openboxd.worker.job import Job
 from openboxd.worker.machine import MachineWorker
+from openboxd.worker.manifest import Origin
 from openboxd.worker.orders import Save
-from openboxd.worker.runs import disk_of
-from openboxd.worker.staging import Staging
 from openboxd.worker.steps import to_the_end
-
-log = logging.getLogger(__name__)
 
 
 async def save(worker: MachineWorker, job: Job) -> None:
@@ -67,11 +59,7 @@ async def _capture(worker: MachineWorker, checkpoint: Checkpoint, begun: float) 
     steps = worker.steps("save", journal)
     final = drivers.pool.checkpoint_dir(worker.id, checkpoint.id)
     try:
-        staging = await Staging(drivers.pool, checkpoint.id).make(steps)
-        report = await steps.run("capture", lambda: _take(worker, checkpoint, staging))
-        await steps.run("describe", lambda: _describe(worker, checkpoint, report, staging))
-        steps.undo("drop the capture", lambda: asyncio.to_thread(drivers.pool.discard, final))
-        await steps.run("publish", lambda: asyncio.to_thread(drivers.pool.publish, staging, final))
+        report = await write_capture(worker, steps, _origin(checkpoint), final)
         ready = _ready(checkpoint, report, begun)
         await steps.run("ready", lambda: drivers.store.finish_checkpoint(ready))
         steps.commit()
@@ -93,34 +81,12 @@ def _ready(checkpoint: Checkpoint, report: SaveReport, begun: float) -> Checkpoi
     )
 
 
-async def _take(worker: MachineWorker, checkpoint: Checkpoint, staging: Path) -> SaveReport:
-    run = worker.run
-    if run is None:
-        raise MachineLost(f"machine '{worker.machine.name}' ended before checkpoint '{checkpoint.name}' was saved")
-    if worker.stalled:
-        raise WrongState(f"machine '{worker.machine.name}' was not saved: {STANDS_STILL}")
-    job = SaveJob(staging=staging, disk=disk_of(worker), parent=_parent(worker, checkpoint))
-    return await run.save(job, worker.relabel("save"))
-
-
-def _parent(worker: MachineWorker, checkpoint: Checkpoint) -> Path | None:
-    """The capture whose memory the machine's present memory is most likely to equal.
-
-    Pages are compared by content, so any capture of the same RAM size is correct: this is about sharing only.
-    """
-    ready = [
-        c
-        for c in worker.drivers.store.checkpoints(worker.id)
-        if c.status is CheckpointStatus.READY and c.size.memory_bytes == checkpoint.size.memory_bytes
-    ]
-    if not ready:
-        return None
-    best = next((c for c in ready if c.id == checkpoint.parent), ready[-1])
-    return worker.drivers.pool.checkpoint_dir(worker.id, best.id)
-
-
-async def _describe(worker: MachineWorker, checkpoint: Checkpoint, report: SaveReport, staging: Path) -> None:
-    assert worker.run is not None
-    version = await worker.drivers.hypervisor.version()
-    content = manifest.describe(checkpoint, worker.run.plan, report, staging, version)
-    await asyncio.to_thread(manifest.write, staging, content)
+def _origin(checkpoint: Checkpoint) -> Origin:
+    return Origin(
+        capture=checkpoint.id,
+        machine=checkpoint.machine_id,
+        name=checkpoint.name,
+        taken_at_ms=checkpoint.created_at_ms,
+        size=checkpoint.size,
+        parent=checkpoint.parent,
+    )

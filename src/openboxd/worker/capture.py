@@ -1,0 +1,71 @@
+"""Write a capture of the running machine, whoever is to own it: made in the staging area, whole under its final name.
+
+Checkpoints and snapshots are captures that somebody owns; what is on record about them is theirs (`save`,
+`snapshot`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from openboxd.errors import MachineLost, WrongState
+from openboxd.model import CheckpointStatus, SaveReport
+from openboxd.ports import SaveJob
+from openboxd.worker import manifest
+from openboxd.worker.events import STANDS_STILL
+from openboxd.worker.machine import MachineWorker
+from openboxd.worker.manifest import Origin
+from openboxd.worker.runs import disk_of
+from openboxd.worker.staging import Staging
+from openboxd.worker.steps import Steps
+
+
+async def write_capture(worker: MachineWorker, steps: Steps, origin: Origin, final: Path) -> SaveReport:
+    """The steps from an empty staging directory to the capture under `final`, each with its undo armed before.
+
+    The machine keeps running. What goes on record about the capture comes after; then the caller commits.
+
+    Raises:
+        OperationFailed, WrongState: it was not written, the machine runs. MachineLost: its run has ended.
+    """
+    pool = worker.drivers.pool
+    staging = await Staging(pool, origin.capture).make(steps)
+    report = await steps.run("capture", lambda: _take(worker, steps.operation, origin, staging))
+    await steps.run("describe", lambda: _describe(worker, origin, report, staging))
+    steps.undo("drop the capture", lambda: asyncio.to_thread(pool.discard, final))
+    await steps.run("publish", lambda: asyncio.to_thread(pool.publish, staging, final))
+    return report
+
+
+async def _take(worker: MachineWorker, operation: str, origin: Origin, staging: Path) -> SaveReport:
+    run = worker.run
+    if run is None:
+        raise MachineLost(f"machine '{worker.machine.name}' ended before '{origin.name}' was saved")
+    if worker.stalled:
+        raise WrongState(f"machine '{worker.machine.name}' was not saved: {STANDS_STILL}")
+    job = SaveJob(staging=staging, disk=disk_of(worker), parent=_parent(worker, origin))
+    return await run.save(job, worker.relabel(operation))
+
+
+def _parent(worker: MachineWorker, origin: Origin) -> Path | None:
+    """The capture whose memory the machine's present memory is most likely to equal.
+
+    Pages are compared by content, so any capture of the same RAM size is correct: this is about sharing only.
+    """
+    ready = [
+        c
+        for c in worker.drivers.store.checkpoints(worker.id)
+        if c.status is CheckpointStatus.READY and c.size.memory_bytes == origin.size.memory_bytes
+    ]
+    if not ready:
+        return None
+    best = next((c for c in ready if c.id == origin.parent), ready[-1])
+    return worker.drivers.pool.checkpoint_dir(worker.id, best.id)
+
+
+async def _describe(worker: MachineWorker, origin: Origin, report: SaveReport, staging: Path) -> None:
+    assert worker.run is not None
+    version = await worker.drivers.hypervisor.version()
+    content = manifest.describe(origin, worker.run.plan, report, staging, version)
+    await asyncio.to_thread(manifest.write, staging, content)
