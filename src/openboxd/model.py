@@ -54,10 +54,111 @@ class Size:
 
 @dataclass(frozen=True)
 class User:
-    """An account: id `u_...`, display name."""
+    """An account: id `u_...`, a name that nobody else has. `is_owner`: of this host; they manage accounts."""
 
     id: str
     name: str
+    is_owner: bool = False
+
+
+class OrgRole(StrEnum):
+    """What a member may do in an organization."""
+
+    OWNER = "owner"  # one; everything, and passes the ownership on
+    ADMIN = "admin"  # manages members and shared machines
+    MEMBER = "member"  # uses shared machines
+
+
+@dataclass(frozen=True)
+class Org:
+    """An organization: users who share machines. Its name is unique on this host."""
+
+    id: str  # o_ + 16 hex characters
+    name: str
+    created_at: int  # epoch seconds
+
+
+@dataclass(frozen=True)
+class Membership:
+    """A user's place in an organization."""
+
+    org_id: str
+    user_id: str
+    role: OrgRole
+    added_at: int  # epoch seconds
+
+
+@dataclass(frozen=True)
+class Invite:
+    """An invitation that nobody has accepted yet. Its token is stored as a digest only; the id revokes it."""
+
+    id: str
+    org_id: str
+    email: str  # for people to know whom it was meant for; nobody sends mail here
+    role: OrgRole
+    created_at: int  # epoch seconds
+    expires_at: int
+
+
+@dataclass(frozen=True)
+class Quota:
+    """What a user's machines may take altogether; 0 = without limit."""
+
+    machines: int = 0  # that exist, in whatever state
+    vcpu: int = 0  # of those that run
+    memory_bytes: int = 0  # of those that run
+    pool_bytes: int = 0  # disks and checkpoints, in whatever state
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which machines a caller sees: those of `owner_id`, those shared with `orgs`; with `only`, that one at most."""
+
+    owner_id: str = ""  # empty: nobody's
+    orgs: frozenset[str] = frozenset()
+    only: str = ""
+
+
+@dataclass(frozen=True)
+class UsageSpan:
+    """A time in which a machine was in one state, of one size and weight. Times are epoch milliseconds.
+
+    Attributes:
+        state: "running", "standby", "hibernated" or "stopped".
+        end_ms: for one that goes on: when it was last known to.
+    """
+
+    machine_id: str
+    state: str
+    size: Size
+    disk_bytes: int
+    checkpoint_bytes: int
+    start_ms: int
+    end_ms: int
+    is_open: bool = True
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a machine used within a period: seconds by state, and products with time."""
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    vcpu_hours: float = 0.0  # while running
+    memory_gib_hours: float = 0.0  # while running or standing by
+    disk_gib_hours: float = 0.0  # in every state
+    checkpoint_gib_hours: float = 0.0
+    disk_bytes: int = 0  # as last weighed
+    checkpoint_bytes: int = 0  # 0 once the machine is gone
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Prices in millionths of `currency` per hour; zero unless the daemon is told others."""
+
+    currency: str = "EUR"
+    vcpu: int = 0
+    memory_gib: int = 0
+    disk_gib: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,6 +245,8 @@ class Machine:
     idle_ignore_outbound: bool = False
     bot_protection: str = "off"  # "on", "sleep_only" or "off"
     ssh_port: int = 0  # TCP port of the host that leads to the guest's sshd, kept for life; 0 = none
+    org_id: str = ""  # organization it belongs to; empty = its owner's own
+    shared: bool = False  # all members of that organization may use it
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -52,7 +52,57 @@ def _required(name: str, kind: Any = Text) -> Column[Any]:
     return Column(name, kind, nullable=False)
 
 
-users = Table("users", metadata, Column("id", Text, primary_key=True), _text("name"))
+users = Table(
+    "users",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _text("name"),
+    Column("is_owner", Boolean, nullable=False, server_default=false()),
+)
+
+orgs = Table(
+    "orgs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _required("name"),
+    _required("created_at", BigInteger),
+    Index("ix_orgs_name", "name", unique=True),
+)
+
+org_members = Table(
+    "org_members",
+    metadata,
+    Column("org_id", Text, ForeignKey("orgs.id", ondelete="CASCADE"), primary_key=True),
+    Column("user_id", Text, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    _required("role"),
+    _required("added_at", BigInteger),
+    Index("ix_org_members_user", "user_id"),
+)
+
+org_invites = Table(
+    "org_invites",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("org_id", Text, ForeignKey("orgs.id", ondelete="CASCADE"), nullable=False),
+    _text("email"),
+    _required("role"),
+    # A digest of the token that accepts it. The token itself is nowhere.
+    _required("digest"),
+    _required("created_at", BigInteger),
+    _required("expires_at", BigInteger),
+    Index("ix_org_invites_org", "org_id"),
+    Index("ix_org_invites_digest", "digest", unique=True),
+)
+
+quotas = Table(
+    "quotas",
+    metadata,
+    Column("user_id", Text, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    _number("machines"),
+    _number("vcpu"),
+    _number("memory_bytes"),
+    _number("pool_bytes"),
+)
 
 api_keys = Table(
     "api_keys",
@@ -133,6 +183,8 @@ machines = Table(
     Column("idle_ignore_outbound", Boolean, nullable=False, server_default=false()),
     Column("bot_protection", Text, nullable=False, server_default="off"),
     _number("ssh_port"),
+    _text("org_id"),
+    Column("shared", Boolean, nullable=False, server_default=false()),
     _unique("ix_machines_name", "name", where=ALIVE),
     _unique("ix_machines_address", "address", where=ALIVE),
     _unique("ix_machines_mac", "mac", where=ALIVE),
@@ -209,5 +261,24 @@ events = Table(
     _number("duration_ms"),
     _text("error"),
     Index("ix_events_machine", "machine_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+# What machines used; kept when they are gone. One row of a machine is open: its end moves on with every sign of life.
+usage = Table(
+    "usage",
+    metadata,
+    Column("id", ROW_NUMBER, primary_key=True, autoincrement=True),
+    _required("machine_id"),
+    _required("state"),
+    _number("vcpu"),
+    _number("memory_bytes"),
+    _number("disk_bytes"),
+    _number("checkpoint_bytes"),
+    _required("start_ms", BigInteger),
+    _required("end_ms", BigInteger),
+    Column("is_open", Boolean, nullable=False),
+    Index("ix_usage_machine", "machine_id", "end_ms"),
+    _unique("ix_usage_open", "machine_id", where="is_open"),
     sqlite_autoincrement=True,
 )
