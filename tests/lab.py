@@ -281,6 +281,7 @@ class Lab:
         home = self.mount / f"t-{secrets.token_hex(4)}"
         run("cp", "-a", "--reflink=always", self.base, home)
         (home / "daemon.log").unlink()
+        (home / "reserve").unlink(missing_ok=True)  # a copy of it holds no room of its own
         daemon = Daemon(home, extra=extra or {})
         try:
             daemon.start()

@@ -31,9 +31,9 @@ from openboxd.edge.serve import findings, serve_https
 from openboxd.errors import BoxdError, HostUnfit, NotFound, because
 from openboxd.guest import payload
 from openboxd.guest.connector import ChannelConnector
-from openboxd.host import doctor
+from openboxd.host import doctor, reserve
 from openboxd.host.ca import open_authority
-from openboxd.host.files import write_atomic
+from openboxd.host.files import is_full, write_atomic
 from openboxd.host.ssh_ca import HostIdentity, SshAuthority, open_ssh_authority
 from openboxd.model import Finding, Image, Machine
 from openboxd.network import choose
@@ -45,6 +45,9 @@ from openboxd.store import SqlStore, open_store
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.housekeeping import keep_house
 from openboxd.worker.steps import Fault, no_fault
+
+START_BYTES = 1 << 20
+"""What a start needs on the home's filesystem, at most."""
 
 FILES = 65_536
 """Open files of this process."""
@@ -127,7 +130,7 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
             gates.sweep()
             await control.team.recover()
             async with (
-                keep_house(store, pool),
+                keep_house(store, pool, settings.home),
                 kept_tls(lambda: _certificate(settings)) as tls,
                 serve_api(control, settings.listen, settings.run_dir, tls) as address,
             ):
@@ -157,15 +160,27 @@ def _check_not_lost(settings: Settings) -> None:
 
 
 def _make_home(home: Path) -> None:
-    """The data directory, in which files can be made."""
+    """The data directory, in which files can be made; a full one has a reserve for this moment."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=home):
-            pass
+        try:
+            _try_to_write(home)
+        except OSError as error:
+            if not is_full(error) or not reserve.give_up(home):
+                raise
+            log.warning("%s is full; the reserve was given up for this start: make room soon", home)
+            _try_to_write(home)
+        reserve.keep(home)
     except OSError as error:
         raise HostUnfit(
             f"the data directory {home} cannot be used: {because(error)}; name another one with --home or BOXD_HOME"
         ) from None
+
+
+def _try_to_write(home: Path) -> None:
+    """As much as a start writes, to find out before anything is begun."""
+    with tempfile.TemporaryFile(dir=home) as file:
+        os.posix_fallocate(file.fileno(), 0, START_BYTES)
 
 
 def _control(

@@ -176,7 +176,7 @@ class FakeRun:
             await self._ask("state")
         return self.process.state
 
-    def watch_stalls(self, told: Callable[[bool], None]) -> None:
+    def watch_stalls(self, told: Callable[[bool], None], free: Callable[[], int]) -> None:
         self.process.stall = told
 
     async def resume(self) -> None:
@@ -238,6 +238,8 @@ class FakeRun:
         begun, at = time.monotonic(), self._hypervisor.at
         if any(job.staging.iterdir()) or not self.process.guest.disk.is_at(job.disk):
             raise OperationFailed("the staging directory is not empty, or the disk is not this run's")
+        if job.paused is (self.process.state is RunState.RUNNING):
+            raise OperationFailed("its vCPUs are not as they were said to be")
         known = _memory_of(job.parent) if job.parent else {}
         report(Progress("save", "memory", 0.0))
         await at("save memory")

@@ -86,11 +86,13 @@ class SaveJob:
             (`host.digests`), all synced.
         disk: the run's root disk, cloned while the vCPUs are paused.
         parent: directory of a capture of the same RAM size whose memory.img is shared where equal, or None.
+        paused: the vCPUs stand still already, and are left so.
     """
 
     staging: Path
     disk: Path
     parent: Path | None
+    paused: bool = False
 
 
 class Run(Protocol):
@@ -126,16 +128,18 @@ class Run(Protocol):
         """Wait until the process has ended (whoever ended it). May be awaited by several tasks."""
         ...
 
-    def watch_stalls(self, told: Callable[[bool], None]) -> None:
+    def watch_stalls(self, told: Callable[[bool], None], free: Callable[[], int]) -> None:
         """Call `told` with True when the vCPUs stand still because the guest's write found no room, and with False
-        when they go on. They go on by themselves when there is room; the guest sees no error."""
+        when they go on. They go on by themselves when `free()`, bytes of the disk's filesystem, is enough; the guest
+        sees no error."""
         ...
 
     async def save(self, job: SaveJob, report: Report) -> SaveReport:
         """Write a capture of the running machine into `job.staging` while it runs.
 
         Memory, devices and disk are of the same instant. Whatever happens, also on cancellation, the vCPUs run
-        again when this returns or raises, unless the process has ended. On failure `staging` holds rubbish.
+        again when this returns or raises, unless the process has ended; with `job.paused` they stand still as before.
+        On failure `staging` holds rubbish.
 
         Raises:
             OperationFailed: the save failed, the guest runs.

@@ -92,17 +92,17 @@ class QemuRun:
             self._ending = asyncio.create_task(self._watch_end())
         return await asyncio.shield(self._ending)
 
-    def watch_stalls(self, told: stalls.Told) -> None:
+    def watch_stalls(self, told: stalls.Told, free: stalls.Free) -> None:
         """See stalls."""
         if self._stalls is not None:
             self._stalls.cancel()
-        self._stalls = asyncio.create_task(stalls.watch(self._monitor, told), name=f"stalls of {self.run_id}")
+        self._stalls = asyncio.create_task(stalls.watch(self._monitor, told, free), name=f"stalls of {self.run_id}")
 
     async def save(self, job: SaveJob, report: Report) -> SaveReport:
         """Write a capture of the running machine."""
         if not self._process.alive:
             raise self._lost()
-        order = Order(ram_bytes(self.plan), job.disk, job.staging, job.parent)
+        order = Order(ram_bytes(self.plan), job.disk, job.staging, job.parent, job.paused)
         return await Saving(self._directory, self._monitor, self._process, self._saver_command).save(order, report)
 
     async def detach(self) -> None:

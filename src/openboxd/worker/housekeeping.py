@@ -1,4 +1,4 @@
-"""What a daemon does now and then: keep console logs small, and forget failed saves after a while."""
+"""What a daemon does now and then: keep console logs small, forget failed saves after a while, have a reserve."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from openboxd.errors import BoxdError
+from openboxd.host import reserve
 from openboxd.host.holes import punch_hole
 from openboxd.model import MIB, CheckpointStatus
 from openboxd.ports import Pool, Store
@@ -31,9 +32,9 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def keep_house(store: Store, pool: Pool) -> AsyncIterator[None]:
+async def keep_house(store: Store, pool: Pool, home: Path) -> AsyncIterator[None]:
     """Keep house while the block runs."""
-    task = asyncio.create_task(_rounds(store, pool), name="housekeeping")
+    task = asyncio.create_task(_rounds(store, pool, home), name="housekeeping")
     try:
         yield
     finally:
@@ -41,10 +42,11 @@ async def keep_house(store: Store, pool: Pool) -> AsyncIterator[None]:
         await asyncio.wait([task])
 
 
-async def _rounds(store: Store, pool: Pool) -> None:
+async def _rounds(store: Store, pool: Pool, home: Path) -> None:
     while True:
         try:
             await one_round(store, pool, time.time_ns() // 1_000_000)
+            await asyncio.to_thread(reserve.keep, home)
         except (BoxdError, OSError) as error:
             log.warning("a round of housekeeping failed: %s", error)
         await asyncio.sleep(EVERY)

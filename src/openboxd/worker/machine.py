@@ -231,7 +231,7 @@ class MachineWorker:
         self.detach_run()
         self.run, self.agent, self._end = run, agent, None
         self._watch = asyncio.create_task(self._watch_run(run), name=f"{self.id}: run {run.run_id}")
-        run.watch_stalls(lambda stalled: self._stall(run, stalled))
+        run.watch_stalls(lambda stalled: self._stall(run, stalled), lambda: self.drivers.pool.space().free_bytes)
 
     def _stall(self, run: Run, stalled: bool) -> None:
         """The guest stands still for want of room, or goes on."""
