@@ -167,6 +167,32 @@ class HypervisorContract:
         assert await run.state() is RunState.RUNNING
         await run.kill()
 
+    async def test_a_paused_run_is_saved_and_stays_paused(
+        self, hypervisor: Hypervisor, new_spec: NewSpec, new_staging: NewStaging, connect: Connect
+    ) -> None:
+        spec = new_spec()
+        run = await hypervisor.boot(spec)
+        await run.pause()
+        for _ in range(2):  # nothing has run in between
+            capture = new_staging()
+            await run.save(SaveJob(capture, spec.disk, None, paused=True), ignore)
+            assert await run.state() is RunState.PAUSED
+        staging = new_staging()
+        (staging / "devices.state").touch()  # is in the way
+        with pytest.raises(BoxdError):
+            await run.save(SaveJob(staging, spec.disk, None, paused=True), ignore)
+        assert await run.state() is RunState.PAUSED
+        await run.resume()
+        assert await run.state() is RunState.RUNNING
+        with pytest.raises(OperationFailed):
+            await run.save(SaveJob(new_staging(), spec.disk, None, paused=True), ignore)
+        await save(run, spec, new_staging())
+        await run.kill()
+        loaded = await hypervisor.load(new_spec(plan=run.plan), capture, connect)
+        await loaded.resume()
+        assert await loaded.state() is RunState.RUNNING
+        await loaded.kill()
+
     async def test_a_loaded_run_waits_and_goes_on_when_told(
         self, hypervisor: Hypervisor, new_spec: NewSpec, new_staging: NewStaging, connect: Connect
     ) -> None:

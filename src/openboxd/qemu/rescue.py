@@ -1,4 +1,4 @@
-"""Taking a guest out of a save: no migration under way, vCPUs running. Used by savers, the daemon and adoption.
+"""Taking a guest out of a save: no migration under way, vCPUs as before. Used by savers, the daemon and adoption.
 
 Every step may find itself done already and may run twice.
 """
@@ -64,3 +64,14 @@ async def let_run(monitor: Monitor) -> None:
     await cancel_migration(monitor)
     if not (await monitor.ask("query-status"))["running"]:
         await resume(monitor)
+
+
+async def let_stand(monitor: Monitor) -> None:
+    """End an outgoing migration of a guest whose vCPUs stand still, and leave them so. Raises Refused, Silent, Gone.
+
+    After a whole migration QEMU refuses the next one until the vCPUs have run; so they do, for an instant.
+    """
+    await cancel_migration(monitor)
+    if (await monitor.ask("query-status"))["status"] == "postmigrate":
+        await resume(monitor)
+        await monitor.ask("stop")

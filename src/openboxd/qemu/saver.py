@@ -36,13 +36,14 @@ def saver_arguments(run: RunDir, order: Order) -> list[str]:
     """Arguments of a saver, by which it is also found (`run.path`)."""
     words = ["--run", str(run.path), "--ram", str(order.ram_bytes), "--disk", str(order.disk)]
     words += ["--staging", str(order.staging)]
+    words += ["--paused"] if order.paused else []
     return words + (["--parent", str(order.parent)] if order.parent else [])
 
 
 def main(argv: list[str], after_pause: AfterPause | None = None) -> int:
     """Run one saver."""
     options = _parse(argv)
-    order = Order(options.ram, options.disk, options.staging, options.parent)
+    order = Order(options.ram, options.disk, options.staging, options.parent, options.paused)
     sys.setswitchinterval(_SWITCH)
     return asyncio.run(_main(RunDir(options.run), order, after_pause))
 
@@ -53,6 +54,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     for name in ("--run", "--disk", "--staging"):
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument("--parent", type=Path)
+    parser.add_argument("--paused", action="store_true")
     return parser.parse_args(argv)
 
 

@@ -18,7 +18,7 @@ from openboxd.host.process import Process, start_detached
 from openboxd.model import Progress, SaveReport
 from openboxd.ports import Report
 from openboxd.qemu.qmp import Gone, Monitor, QmpError
-from openboxd.qemu.rescue import let_run
+from openboxd.qemu.rescue import let_run, let_stand
 from openboxd.qemu.rundir import RunDir
 from openboxd.qemu.saver import MODULE, saver_arguments
 from openboxd.qemu.take import Order
@@ -56,19 +56,19 @@ class Saving:
             await saver.wait()
             return result
         except BaseException as error:
-            await uncancelled(self._take_back(saver, error))
+            await uncancelled(self._take_back(saver, order, error))
             if isinstance(error, (OSError, _Broken)):
                 raise OperationFailed(f"the save failed and the machine runs on: {error}") from error
             raise
 
-    async def _take_back(self, saver: Process | None, reason: BaseException) -> None:
-        """Whatever happened: no saver, no migration, vCPUs running."""
+    async def _take_back(self, saver: Process | None, order: Order, reason: BaseException) -> None:
+        """Whatever happened: no saver, no migration, vCPUs running (or standing still, if they did)."""
         if saver is not None:
             await _end(saver)
         if not self._process.alive:
             raise self._lost() from reason
         try:
-            await let_run(self._monitor)
+            await (let_stand if order.paused else let_run)(self._monitor)
         except QmpError as error:
             if isinstance(error, Gone) and not self._process.alive:
                 raise self._lost() from reason

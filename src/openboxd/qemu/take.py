@@ -3,7 +3,8 @@
     sync disk, clone parent's memory ──► migrate into a pipe ──► vCPUs paused, stream complete
       ──► clone disk ──► resume ──► drain the pipe, sync files, digests of what is new
 
-Runs in a saver process, with a monitor of its own. However it ends the vCPUs run again, unless QEMU is gone.
+Runs in a saver process, with a monitor of its own. However it ends the vCPUs run again, unless QEMU is gone. Those of
+a guest that stood still before are left so.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from openboxd.model import SaveReport
 from openboxd.qemu.convergence import AT_FIRST, EVENTS, Convergence, Limits, Paused, TakeFailed
 from openboxd.qemu.memory_image import MemoryImage
 from openboxd.qemu.qmp import Monitor, QmpError
-from openboxd.qemu.rescue import cancel_migration, let_run, resume
+from openboxd.qemu.rescue import cancel_migration, let_run, let_stand, resume
 from openboxd.qemu.stream import PAGE, Splitter, StreamCut
 
 MEMORY = "memory.img"
@@ -43,12 +44,16 @@ AfterPause = Callable[[Monitor], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Order:
-    """What to take: RAM of the guest, its disk, where to, and the parent's directory."""
+    """What to take: RAM of the guest, its disk, where to, and the parent's directory.
+
+    `paused`: the vCPUs stand still already, and are left so.
+    """
 
     ram_bytes: int
     disk: Path
     staging: Path
     parent: Path | None = None
+    paused: bool = False
 
 
 class Take:
@@ -81,9 +86,9 @@ class Take:
             QmpError: QEMU is gone or does not answer.
         """
         began = time.monotonic()
-        await cancel_migration(self._monitor)  # one that a dead saver left behind
-        if not (await self._monitor.ask("query-status"))["running"]:
-            raise TakeFailed("its vCPUs do not run")
+        await (let_stand if self._order.paused else cancel_migration)(self._monitor)  # what a dead saver left behind
+        if (await self._monitor.ask("query-status"))["running"] is self._order.paused:
+            raise TakeFailed("its vCPUs run" if self._order.paused else "its vCPUs do not run")
         beating = asyncio.create_task(self._beat())
         try:
             paused, resumed = await self._capture()
@@ -111,11 +116,12 @@ class Take:
             await self._copy_disk()
             if self._after_pause is not None:
                 await self._after_pause(self._monitor)
-            await resume(self._monitor)
+            if not self._order.paused:
+                await resume(self._monitor)
             return paused, time.time()
         except BaseException as error:
             with suppress(QmpError):
-                await let_run(self._monitor)
+                await (let_stand if self._order.paused else let_run)(self._monitor)
             if isinstance(error, TakeFailed):
                 await self._raise_cause(error)
             raise
