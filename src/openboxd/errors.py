@@ -7,24 +7,12 @@ gRPC status, `exit_status` what the CLI exits with; the tables in `api` and `cli
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-
-class Fate(StrEnum):
-    """What became of the machine when an operation did not succeed."""
-
-    UNTOUCHED = "untouched"  # exactly as before
-    DONE = "done"  # what was asked for has happened, with a shortcoming
-    LOST = "lost"  # its run is gone; checkpoints and disk are intact
-    UNKNOWN = "unknown"  # ask for its status
-
 
 class BoxdError(Exception):
     """Base of all errors that carry a sentence for the user."""
 
     status = "INTERNAL"
     exit_status = 1
-    fate = Fate.UNTOUCHED
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -104,19 +92,13 @@ class OperationFailed(BoxdError):
 class MachineLost(BoxdError):
     """The machine's run is gone; its disk and checkpoints are intact."""
 
-    fate = Fate.LOST
-
 
 class AgentSilent(BoxdError):
     """What was asked for has happened and the machine runs, but its agent does not answer."""
 
-    fate = Fate.DONE
-
 
 class OutcomeUnknown(BoxdError):
     """The operation broke off and nobody can say how far it came."""
-
-    fate = Fate.UNKNOWN
 
 
 class HostUnfit(BoxdError):
@@ -133,6 +115,11 @@ def machine_not_found(ref: str) -> NotFound:
 def checkpoint_not_found(name: str, machine: str) -> NotFound:
     """The wording for an unknown checkpoint of a known machine."""
     return NotFound(f"checkpoint '{name}' not found on machine '{machine}'")
+
+
+def snapshot_not_found() -> NotFound:
+    """The hosted service's exact wording for an unknown snapshot."""
+    return NotFound("snapshot not found")
 
 
 def because(error: BaseException) -> str:

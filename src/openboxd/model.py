@@ -2,7 +2,7 @@
 
 Nothing here does I/O or imports another layer. Words follow ARCHITECTURE.md: a *machine* lives for weeks, a
 *run* is one QEMU process of it, a *capture* is the machine at one instant, a *checkpoint* is a capture owned by
-its machine.
+its machine, a *snapshot* one owned by an account.
 """
 
 from __future__ import annotations
@@ -245,8 +245,31 @@ class Machine:
     idle_ignore_outbound: bool = False
     bot_protection: str = "off"  # "on", "sleep_only" or "off"
     ssh_port: int = 0  # TCP port of the host that leads to the guest's sshd, kept for life; 0 = none
+    source: str = ""  # what it is a copy of: "fork/<machine>" or "snapshot/<name>:v<N>"; empty = of no machine
+    source_id: str = ""  # id of that machine or snapshot
+
+    @property
+    def identity(self) -> Identity:
+        """Who it is to its own guest."""
+        return Identity(self.name, self.id, self.address, self.mac)
     org_id: str = ""  # organization it belongs to; empty = its owner's own
     shared: bool = False  # all members of that organization may use it
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who a machine is to its own guest: what a copy of it must not share.
+
+    Attributes:
+        name: its hostname.
+        machine_id: UUID; the guest's /etc/machine-id, without the hyphens.
+        address, mac: of its network card.
+    """
+
+    name: str
+    machine_id: str
+    address: str
+    mac: str
 
 
 @dataclass(frozen=True)
@@ -283,6 +306,62 @@ class CheckpointView:
     usage: Usage
     parent_name: str
     is_current: bool
+
+
+class SnapshotStatus(StrEnum):
+    """What became of the newest version of a snapshot."""
+
+    PENDING = "pending"  # it is being saved; the version before it, if there is one, can be used
+    READY = "ready"  # a capture is whole, on disk and named
+    FAILED = "failed"  # no version was ever saved; no bytes are kept
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A capture owned by an account, from which further machines are made. Of its versions the newest is kept.
+
+    A version that could not be saved leaves the one before it in place: then `failed_version` and `failure_reason`
+    tell of it, until a version is saved again.
+    """
+
+    id: str  # snap_ + 20 base32 characters
+    owner_id: str
+    name: str  # unique among the owner's
+    created_at_ms: int  # epoch milliseconds, when the first version was saved
+    version: int = 0  # of the capture that is kept; 0 = none yet
+    saving: str = ""  # id of the machine that a further version is being saved from; empty = none is
+    tried_at_ms: int = 0  # epoch milliseconds, when the latest save began
+    # of the version that is kept:
+    updated_at_ms: int = 0  # epoch milliseconds, when it was saved
+    source_id: str = ""  # the machine it was saved from, and what that was called
+    source_name: str = ""
+    image: str = ""  # digest of the image whose kernel and initrd its machines boot
+    image_name: str = ""
+    size: Size = Size(0, 0)
+    disk_bytes: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    idle_ignore_outbound: bool = False
+    pause_us: int = 0  # time the vCPUs of the source stood still
+    duration_ms: int = 0  # from the order until ready
+    # of all versions:
+    use_count: int = 0  # machines made from it
+    failed_version: int = 0
+    failure_reason: str = ""
+
+    @property
+    def status(self) -> SnapshotStatus:
+        """See SnapshotStatus."""
+        if self.saving:
+            return SnapshotStatus.PENDING
+        return SnapshotStatus.READY if self.version else SnapshotStatus.FAILED
+
+
+@dataclass(frozen=True)
+class SnapshotView:
+    """A snapshot as users see it: with its usage."""
+
+    snapshot: Snapshot
+    usage: Usage
 
 
 @dataclass(frozen=True)

@@ -182,9 +182,6 @@ class ServiceContract:
         assert image.name == service.default_image() == service.machine(OWNER, "web").image_name
         with pytest.raises(WrongState) as caught:
             await service.remove_image(OWNER, image.name)
-        assert (
-            caught.value.message
-            == f"image '{image.name}' was not removed: it is used by web; remove these machines first"
-        )
+        assert caught.value.message == f"image '{image.name}' was not removed: it is used by web; remove them first"
         with pytest.raises(NotFound, match="image 'none' not found"):
             await service.remove_image(OWNER, "none")

@@ -489,9 +489,7 @@ class FakeService(ServiceRoutes):
             raise NotFound(f"image '{name}' not found; see: boxd image list")
         users = [machine.name for machine in self._machines.values() if machine.image_name == name]
         if users:
-            raise WrongState(
-                f"image '{name}' was not removed: it is used by {', '.join(users)}; remove these machines first"
-            )
+            raise WrongState(f"image '{name}' was not removed: it is used by {', '.join(users)}; remove them first")
         self.known_images = [image for image in self.known_images if image.name != name]
 
     def default_image(self) -> str:

@@ -119,19 +119,23 @@ class Images:
         return image
 
     async def remove(self, name: str) -> None:
-        """Remove every image of this name. Raises NotFound; WrongState naming the machines that use one."""
+        """Remove every image of this name. Raises NotFound; WrongState naming what uses one."""
         images = [image for image in self._store.images() if name in (image.name, image.digest)]
         if not images:
             raise NotFound(f"image '{name}' not found; see: boxd image list")
         for image in images:
-            if users := self._store.machines_using_image(image.digest):
-                names = ", ".join(machine.name for machine in users)
+            if users := self._users(image.digest):
                 raise WrongState(
-                    f"image '{name}' was not removed: it is used by {names}; remove these machines first"
+                    f"image '{name}' was not removed: it is used by {', '.join(users)}; remove them first"
                 )
         for image in images:
             await self._store.delete_image(image.digest)
             await asyncio.to_thread(self._pool.discard, self._pool.image_dir(image.digest))
+
+    def _users(self, digest: str) -> list[str]:
+        """What needs an image, in words."""
+        machines = [machine.name for machine in self._store.machines_using_image(digest)]
+        return machines + [f"snapshot '{found.name}'" for found in self._store.snapshots_using_image(digest)]
 
     async def close(self) -> None:
         """End builds under way; they leave nothing."""

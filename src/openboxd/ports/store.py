@@ -13,6 +13,7 @@ from openboxd.model import (
     Machine,
     Operation,
     Route,
+    Snapshot,
 )
 
 
@@ -66,6 +67,29 @@ class Store(Protocol):
 
     async def delete_checkpoint(self, checkpoint_id: str) -> None:
         """Forget the row; a machine or checkpoint that descended from it descends from its parent instead."""
+        ...
+
+    def snapshot(self, snapshot_id: str) -> Snapshot | None:
+        """The snapshot with this id."""
+        ...
+
+    def snapshots(self) -> Sequence[Snapshot]:
+        """Snapshots of all accounts, oldest first (created_at_ms, then id)."""
+        ...
+
+    async def begin_snapshot(self, snapshot: Snapshot) -> Snapshot:
+        """Note that a version is being saved, of the owner's snapshot of this name if there is one; the row now.
+
+        A row of which no version was ever saved makes way for the one given. Raises Busy: one is being saved.
+        """
+        ...
+
+    async def update_snapshot(self, snapshot_id: str, **values: Any) -> None:
+        """Set fields. Raises NotFound."""
+        ...
+
+    async def delete_snapshot(self, snapshot_id: str) -> None:
+        """Forget the row. Harmless twice."""
         ...
 
     async def begin_operation(self, machine_id: str, kind: str, detail: Mapping[str, Any]) -> int:

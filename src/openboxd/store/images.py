@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from openboxd.errors import WrongState
 from openboxd.model import Image
-from openboxd.store import machines
+from openboxd.store import machines, snapshots
 from openboxd.store.rows import to_row
 from openboxd.store.schema import images as table
 
@@ -40,13 +40,13 @@ def add(connection: Connection, image: Image) -> None:
 
 
 def remove(connection: Connection, digest: str) -> None:
-    """Forget an image. Harmless twice. Raises WrongState naming the machines that still need it."""
-    users = machines.of_image(connection, digest)
+    """Forget an image. Harmless twice. Raises WrongState naming the machines and snapshots that still need it."""
+    users = [f"machine '{machine.name}'" for machine in machines.of_image(connection, digest)]
+    users += [f"snapshot '{snapshot.name}'" for snapshot in snapshots.of_image(connection, digest)]
     if users:
         image = by_digest(connection, digest)
-        names = ", ".join(f"'{machine.name}'" for machine in users)
         raise WrongState(
-            f"image '{image.name if image else digest}' is still used by {names}; "
-            "it was not removed; remove those machines first"
+            f"image '{image.name if image else digest}' is still used by {', '.join(users)}; "
+            "it was not removed; remove those first"
         )
     connection.execute(delete(table).where(table.c.digest == digest))

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0006"
+REVISION = "0007"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -229,6 +229,36 @@ checkpoints = Table(
     _unique("ix_checkpoints_name", "machine_id", "name", where=NAMED),
     Index("ix_checkpoints_machine", "machine_id"),
     Index("ix_checkpoints_status", "status"),
+)
+
+# Snapshots outlive the machines they were saved from, and machines those they are made from: no foreign keys. The
+# image of one is kept by `images.remove`.
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _required("owner_id"),
+    _required("name"),
+    _required("created_at_ms", BigInteger),
+    _number("version"),
+    _text("saving"),
+    _number("tried_at_ms"),
+    _number("updated_at_ms"),
+    _text("source_id"),
+    _text("source_name"),
+    _text("image"),
+    _text("image_name"),
+    _number("vcpu"),
+    _number("memory_bytes"),
+    _number("disk_bytes"),
+    Column("labels", Text, nullable=False, server_default="{}"),  # JSON
+    Column("idle_ignore_outbound", Boolean, nullable=False, server_default=false()),
+    _number("pause_us"),
+    _number("duration_ms"),
+    _number("use_count"),
+    _number("failed_version"),
+    _text("failure_reason"),
+    Index("ix_snapshots_name", "owner_id", "name", unique=True),
 )
 
 # An operation may be journalled before its machine has a row, so `machine_id` is no foreign key.

@@ -8,21 +8,29 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
-from sqlalchemy import Connection
-
-from openboxd.model import ApiKey, Checkpoint, Event, ExposedPort, Image, Machine, Operation, Route, SshKey, User
-from openboxd.store import accounts, checkpoints, engine, events, facts, images, journal, machines, routes
+from openboxd.model import (
+    ApiKey,
+    Checkpoint,
+    Event,
+    ExposedPort,
+    Image,
+    Machine,
+    Operation,
+    Route,
+    Snapshot,
+    SshKey,
+    User,
+)
+from openboxd.store import accounts, checkpoints, engine, events, facts, images, journal, machines, routes, snapshots
 from openboxd.store.engine import translated
+from openboxd.store.people import People
 from openboxd.store.rows import encode
 from openboxd.store.upgrade import bring_up
 from openboxd.store.writer import Writer
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 def open_store(path: Path) -> SqlStore:
@@ -35,7 +43,7 @@ def open_store(path: Path) -> SqlStore:
     return SqlStore(path)
 
 
-class SqlStore:
+class SqlStore(People):
     """Everything boxd remembers. Implements `ports.Store`, and the rest is for control."""
 
     def __init__(self, path: Path) -> None:
@@ -61,10 +69,6 @@ class SqlStore:
         self._reading.dispose()
         self._writer.close()
         os.close(self._lock)
-
-    def _read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        with translated(), self._reading.connect() as connection:
-            return query(connection, *args, **kwargs)
 
     # -- machines
 
@@ -115,6 +119,39 @@ class SqlStore:
 
     async def delete_checkpoint(self, checkpoint_id: str) -> None:
         await self._writer.write(checkpoints.forget, checkpoint_id)
+
+    # -- snapshots
+
+    def snapshot(self, snapshot_id: str) -> Snapshot | None:
+        return self._read(snapshots.by_id, snapshot_id)
+
+    def snapshot_named(self, owner_id: str, name: str) -> Snapshot | None:
+        """An account's snapshot of this name."""
+        return self._read(snapshots.by_name, owner_id, name)
+
+    def snapshots(self) -> Sequence[Snapshot]:
+        return self._read(snapshots.all_snapshots)
+
+    def snapshots_using_image(self, digest: str) -> Sequence[Snapshot]:
+        """Snapshots whose machines need this image."""
+        return self._read(snapshots.of_image, digest)
+
+    async def begin_snapshot(self, snapshot: Snapshot) -> Snapshot:
+        return await self._writer.write(snapshots.begin, snapshot)
+
+    async def update_snapshot(self, snapshot_id: str, **values: Any) -> None:
+        await self._writer.write(snapshots.change, snapshot_id, values)
+
+    async def count_snapshot_use(self, snapshot_id: str) -> None:
+        """One more machine was made from it; harmless if it is gone."""
+        await self._writer.write(snapshots.count_use, snapshot_id)
+
+    async def add_snapshot(self, snapshot: Snapshot) -> None:
+        """Raises AlreadyExists."""
+        await self._writer.write(snapshots.add, snapshot)
+
+    async def delete_snapshot(self, snapshot_id: str) -> None:
+        await self._writer.write(snapshots.forget, snapshot_id)
 
     # -- journal
 
