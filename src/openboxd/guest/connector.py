@@ -55,6 +55,9 @@ class ChannelAgent:
     async def dial(self, port: int) -> dial.GuestConnection:
         return await dial.dial(self._channel, port)
 
+    async def datagrams(self, port: int) -> dial.GuestDatagrams:
+        return await dial.datagrams(self._channel, port)
+
     async def listeners(self) -> Sequence[int]:
         return await dial.listeners(self._channel)
 

@@ -39,6 +39,7 @@ PACKAGES = (
     "openssh-server",
     "procps",
     "python3",  # the agent's interpreter; includes sqlite3
+    "rsync",  # runs at both ends, so that of the user's computer needs it here
     "sudo",
     "systemd",
     "systemd-resolved",

@@ -94,6 +94,9 @@ FILES: dict[str, tuple[str, int]] = {
         # Half the login time of the default post-quantum exchange when the guest runs in software.
         "KexAlgorithms curve25519-sha256,curve25519-sha256@libssh.org,sntrup761x25519-sha512@openssh.com,"
         "mlkem768x25519-sha256\n"
+        # Everybody comes by way of the agent, from one address: one who only knocks must not lock the owner out, and
+        # those whom a restore has held come in all at once.
+        "PerSourcePenalties no\nMaxStartups 100:30:300\n"
         "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin no\n"
         "PrintLastLog no\nUseDNS no\n",
         _PLAIN,

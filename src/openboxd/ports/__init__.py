@@ -5,7 +5,14 @@ Every promise says what holds after success and after failure. Unless said other
 changed nothing, and a method that ends or removes something may be called twice.
 """
 
-from openboxd.ports.guest import Agent, AgentConnector, ExecSession, GuestConnection, GuestDialer
+from openboxd.ports.guest import (
+    Agent,
+    AgentConnector,
+    ExecSession,
+    GuestConnection,
+    GuestDatagrams,
+    GuestDialer,
+)
 from openboxd.ports.hypervisor import Hypervisor, Plan, Report, Run, RunEnd, RunSpec, RunState, SaveJob
 from openboxd.ports.network import Network, NetworkLink
 from openboxd.ports.pool import Pool
@@ -17,6 +24,7 @@ __all__ = [
     "AgentConnector",
     "ExecSession",
     "GuestConnection",
+    "GuestDatagrams",
     "GuestDialer",
     "Hypervisor",
     "Network",

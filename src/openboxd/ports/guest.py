@@ -67,6 +67,23 @@ class GuestConnection(Protocol):
         ...
 
 
+class GuestDatagrams(Protocol):
+    """Datagrams to a UDP service of the guest and back, by a socket that the agent has made for one client. What
+    cannot be passed on is dropped."""
+
+    async def receive(self) -> bytes | None:
+        """The next answer; None at the end. Raises Interrupted: the machine was restored, stopped or lost."""
+        ...
+
+    async def send(self, datagram: bytes) -> None:
+        """Send one of at most 65507 bytes; waits for credit. Raises Interrupted."""
+        ...
+
+    def close(self) -> None:
+        """End both directions now. Harmless twice."""
+        ...
+
+
 class GuestDialer(Protocol):
     """What an Agent offers to gates."""
 
@@ -76,6 +93,16 @@ class GuestDialer(Protocol):
         Raises:
             InvalidArgument: no port has that number.
             WrongState: nothing answers there.
+            Unavailable, Interrupted: the agent is not ready, or the channel is closed.
+        """
+        ...
+
+    async def datagrams(self, port: int) -> GuestDatagrams:
+        """A socket for datagrams to a port on the guest's loopback (IPv4); nobody has to listen there.
+
+        Raises:
+            InvalidArgument: no port has that number.
+            NotSupported: the guest's agent is older than this.
             Unavailable, Interrupted: the agent is not ready, or the channel is closed.
         """
         ...

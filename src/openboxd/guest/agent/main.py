@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from openboxd.guest.agent import clock, keys
+from openboxd.guest.agent.datagrams import Datagrams
 from openboxd.guest.agent.dial import Dial
 from openboxd.guest.agent.execs import Exec, Executor
 from openboxd.guest.agent.files import Get, Ls, Put
@@ -34,7 +35,7 @@ _FILE_REQUESTS = {
     "delete": Delete,
     "copy": Copy,
 }
-_NETWORK_REQUESTS = {"dial": Dial, "listeners": Listeners}
+_NETWORK_REQUESTS = {"dial": Dial, "datagrams": Datagrams, "listeners": Listeners}
 
 
 class Agent:

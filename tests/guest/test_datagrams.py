@@ -1,0 +1,108 @@
+"""Datagrams to services of the guest."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import cast
+
+import pytest
+
+from openboxd.errors import Interrupted, InvalidArgument
+from openboxd.guest.agent.datagrams import LARGEST
+from openboxd.guest.connector import ChannelAgent
+from tests.guest.rig import within
+
+
+class Echo(asyncio.DatagramProtocol):
+    """Answers with what came, and remembers from whom."""
+
+    def __init__(self) -> None:
+        self.clients: set[tuple[str, int]] = set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        self.clients.add(addr)
+        self.transport.sendto(data, addr)
+
+
+@asynccontextmanager
+async def echo() -> AsyncIterator[tuple[int, Echo]]:
+    """A UDP service on this host, which is where the rig's agent runs; its port."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.create_datagram_endpoint(Echo, ("127.0.0.1", 0))
+    try:
+        yield int(transport.get_extra_info("sockname")[1]), protocol
+    finally:
+        transport.close()
+
+
+@pytest.mark.parametrize("size", [0, 1, 1472, 40_000, LARGEST])
+async def test_every_datagram_keeps_its_ends(agent: ChannelAgent, size: int) -> None:
+    async with echo() as (port, _):
+        client = await agent.datagrams(port)
+        for _ in range(20):  # more than any window
+            content = os.urandom(size)
+            await client.send(content)
+            assert await within(client.receive()) == content
+        client.close()
+
+
+async def test_clients_are_told_apart(agent: ChannelAgent) -> None:
+    async with echo() as (port, service):
+        clients = [await agent.datagrams(port) for _ in range(10)]
+        for number, client in enumerate(clients):
+            await client.send(b"%d" % number)
+        for number, client in enumerate(clients):
+            assert await within(client.receive()) == b"%d" % number
+            client.close()
+        assert len(service.clients) == 10
+
+
+async def test_a_service_that_comes_later_is_reached(agent: ChannelAgent) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as service:
+        service.bind(("127.0.0.1", 0))
+        port = service.getsockname()[1]
+    client = await agent.datagrams(port)
+    for _ in range(3):
+        await client.send(b"lost")  # nobody listens: the agent's socket gets an error, and goes on
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.create_datagram_endpoint(Echo, ("127.0.0.1", port))
+    async with asyncio.timeout(20):
+        waiting = asyncio.ensure_future(client.receive())
+        while not waiting.done():
+            await client.send(b"here")
+            await asyncio.wait([waiting], timeout=0.05)
+    assert waiting.result() == b"here"
+    transport.close()
+    client.close()
+
+
+async def test_one_who_does_not_read_disturbs_nobody(agent: ChannelAgent) -> None:
+    async with echo() as (port, _):
+        deaf, other = await agent.datagrams(port), await agent.datagrams(port)
+        for _ in range(100):
+            await within(deaf.send(bytes(LARGEST)))  # its answers are dropped when there is no room for them
+        await other.send(b"ping")
+        assert await within(other.receive()) == b"ping"
+        deaf.close()
+        other.close()
+
+
+async def test_the_channel_takes_datagrams_with_it(agent: ChannelAgent) -> None:
+    async with echo() as (port, _):
+        client = await agent.datagrams(port)
+        await agent.close("the machine was restored")
+        with pytest.raises(Interrupted, match="the machine was restored"):
+            await client.receive()
+
+
+async def test_there_must_be_such_a_port(agent: ChannelAgent) -> None:
+    for number in (0, -1, 65536):
+        with pytest.raises(InvalidArgument, match="ports go from 1 to 65535"):
+            await agent.datagrams(number)
