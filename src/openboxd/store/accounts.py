@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, and_, delete, insert, or_, select, update
 
 from openboxd.errors import AlreadyExists, NotFound
-from openboxd.model import ApiKey, SshKey, User
+from openboxd.model import ApiKey, Quota, SshKey, User
 from openboxd.store.rows import to_row
-from openboxd.store.schema import api_keys, ssh_keys, tokens, users
+from openboxd.store.schema import api_keys, org_members, orgs, quotas, ssh_keys, tokens, users
 
 _API_KEY = [column for column in api_keys.c if column.name != "digest"]
 
@@ -29,7 +29,31 @@ def add_user(connection: Connection, new: User) -> None:
     """Raises AlreadyExists."""
     if user(connection, new.id) is not None:
         raise AlreadyExists(f"user '{new.id}' already exists; nothing was changed")
+    if connection.scalar(select(users.c.id).where(users.c.name == new.name)) is not None:
+        raise AlreadyExists(f"a user named '{new.name}' exists already; choose another name")
     connection.execute(insert(users).values(to_row(new)))
+
+
+def remove_user(connection: Connection, user_id: str) -> None:
+    """With keys, memberships, quota, and the organizations that nobody else is in. Harmless twice."""
+    for table in (api_keys, ssh_keys, org_members, quotas):
+        connection.execute(delete(table).where(table.c.user_id == user_id))
+    connection.execute(delete(orgs).where(orgs.c.id.not_in(select(org_members.c.org_id))))
+    connection.execute(delete(users).where(users.c.id == user_id))
+
+
+def quota(connection: Connection, user_id: str) -> Quota:
+    """A user's quota; without limits if none was set."""
+    columns = [column for column in quotas.c if column.name != "user_id"]
+    row = connection.execute(select(*columns).where(quotas.c.user_id == user_id)).one_or_none()
+    return Quota() if row is None else Quota(**row._mapping)
+
+
+def set_quota(connection: Connection, user_id: str, limits: Quota) -> None:
+    """Raises NotFound (no such user)."""
+    _require_user(connection, user_id)
+    connection.execute(delete(quotas).where(quotas.c.user_id == user_id))
+    connection.execute(insert(quotas).values({**to_row(limits), "user_id": user_id}))
 
 
 def api_key_by_digest(connection: Connection, digest: str) -> ApiKey | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, false, insert, or_, select, update
 
 from openboxd.errors import AlreadyExists, NotFound, machine_not_found
-from openboxd.model import Machine, MachineStatus
-from openboxd.store import routes
+from openboxd.model import Machine, MachineStatus, Scope
+from openboxd.store import routes, usage
 from openboxd.store.rows import changed_columns, decode, from_row, to_row
 from openboxd.store.schema import images
 from openboxd.store.schema import machines as table
@@ -33,6 +33,28 @@ def alive(connection: Connection) -> Sequence[Machine]:
     return _all(connection, _alive)
 
 
+def one_within(connection: Connection, scope: Scope, machine_id: str, name: str) -> Machine | None:
+    """The machine with this id or name that a caller sees. One outside the scope is never read, like no machine."""
+    wanted = table.c.id == machine_id if machine_id else table.c.name == name
+    return _one(connection, wanted, _alive, _within(scope))
+
+
+def within(connection: Connection, scope: Scope) -> Sequence[Machine]:
+    """All that a caller sees, oldest first."""
+    return _all(connection, _alive, _within(scope))
+
+
+def ever_of(connection: Connection, owner_id: str, org_id: str) -> Sequence[Machine]:
+    """All that a user owns or owned, or that belong to an organization, destroyed ones too, oldest first."""
+    return _all(connection, table.c.org_id == org_id if org_id else table.c.owner_id == owner_id)
+
+
+def _within(scope: Scope) -> ColumnElement[bool]:
+    own = table.c.owner_id == scope.owner_id if scope.owner_id else false()
+    seen = or_(own, and_(table.c.shared, table.c.org_id.in_(scope.orgs)))
+    return and_(seen, table.c.id == scope.only) if scope.only else seen
+
+
 def of_image(connection: Connection, digest: str) -> Sequence[Machine]:
     """Machines that need this image, oldest first."""
     return _all(connection, _alive, table.c.image == digest)
@@ -53,6 +75,7 @@ def add(connection: Connection, machine: Machine) -> None:
         )
     _refuse_conflicts(connection, machine)
     connection.execute(insert(table).values(to_row(machine)))
+    usage.follow(connection, machine)
 
 
 def change(connection: Connection, machine_id: str, values: Mapping[str, Any]) -> Machine:
@@ -70,6 +93,8 @@ def change(connection: Connection, machine_id: str, values: Mapping[str, Any]) -
         routes.forget_machine(connection, machine_id)
     after = by_id(connection, machine_id)
     assert after is not None
+    if values.keys() & {"status", "size"}:
+        usage.follow(connection, after)
     return after
 
 
