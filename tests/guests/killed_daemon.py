@@ -18,6 +18,7 @@ from openboxd.host import pidfd
 from openboxd.qemu.hypervisor import QemuHypervisor
 from openboxd.qemu.qmp import Monitor
 from openboxd.qemu.saver import main as saver_main
+from openboxd.worker.steps import Fault
 
 IN_THE_PAUSE = "in the pause"
 
@@ -31,17 +32,25 @@ def main(point: str, home: str, listen: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     if point == IN_THE_PAUSE:
-        script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.guests import killed_daemon as me; "
-        script += f"sys.exit(me.saver({os.getpid()}))"
-        command = (sys.executable, "-c", script)
-        openboxd.daemon.QemuHypervisor = functools.partial(  # type: ignore[misc,assignment]
-            QemuHypervisor, saver_command=command
-        )
+        use_saver(f"from tests.guests.killed_daemon import saver; saver({os.getpid()})")
+    serve(home, listen, fault)
+
+
+def serve(home: str, listen: str, fault: Fault) -> None:
+    """`boxd daemon run` with a hook at its fault points."""
     openboxd.daemon.daemon = functools.partial(openboxd.daemon.daemon, fault=fault)
     openboxd.daemon.serve(settings.load(Path(home), listen))
 
 
-def saver(victim: int) -> int:
+def use_saver(statement: str) -> None:
+    """Savers of this process run a Python statement instead of their own program."""
+    command = (sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {statement}")
+    openboxd.daemon.QemuHypervisor = functools.partial(  # type: ignore[misc,assignment]
+        QemuHypervisor, saver_command=command
+    )
+
+
+def saver(victim: int) -> None:
     """A saver that kills the daemon `victim` while the vCPUs stand still, and goes on when it is gone."""
 
     async def kill(monitor: Monitor) -> None:
@@ -50,7 +59,7 @@ def saver(victim: int) -> int:
         await pidfd.wait_gone(descriptor)
         os.close(descriptor)
 
-    return saver_main(sys.argv[1:], kill)
+    sys.exit(saver_main(sys.argv[1:], kill))
 
 
 if __name__ == "__main__":
