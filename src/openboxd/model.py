@@ -29,6 +29,8 @@ class MachineStatus(StrEnum):
     PENDING = "pending"  # a row exists, no run yet
     STARTING = "starting"  # a run is being started, rebooted or swapped; ends in RUNNING, STOPPED or FAILED
     RUNNING = "running"  # a run exists; its vCPUs may be paused for a moment by a save
+    SUSPENDED = "suspended"  # a run exists, and its vCPUs are paused until somebody uses the machine
+    HIBERNATED = "hibernated"  # no run; a capture of the machine waits until somebody uses it
     STOPPED = "stopped"  # no run; the disk is at rest
     FAILED = "failed"  # the run ended without being asked to; the disk is as it was left
     DESTROYING = "destroying"  # removal has begun and will be finished, also over a daemon restart
@@ -242,6 +244,9 @@ class Machine:
     delete_at_ms: int = 0  # epoch milliseconds; 0 = never
     delete_after_secs: int = 0  # the timer behind delete_at_ms, as it was set; or
     delete_after_cron: str = ""  # the cron line in UTC
+    auto_suspend_secs: int = 0  # seconds without use after which it is suspended; 0 = never
+    auto_hibernate_secs: int = 0  # seconds without use after which it is hibernated; 0 = never
+    hibernated_at_ms: int = 0  # epoch milliseconds, while it has a capture to wake from; else 0
     idle_ignore_outbound: bool = False
     bot_protection: str = "off"  # "on", "sleep_only" or "off"
     ssh_port: int = 0  # TCP port of the host that leads to the guest's sshd, kept for life; 0 = none

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0007"
+REVISION = "0008"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -180,9 +180,14 @@ machines = Table(
     _number("delete_at_ms"),
     _number("delete_after_secs"),
     _text("delete_after_cron"),
+    _number("auto_suspend_secs"),
+    _number("auto_hibernate_secs"),
+    _number("hibernated_at_ms"),
     Column("idle_ignore_outbound", Boolean, nullable=False, server_default=false()),
     Column("bot_protection", Text, nullable=False, server_default="off"),
     _number("ssh_port"),
+    _text("source"),
+    _text("source_id"),
     _text("org_id"),
     Column("shared", Boolean, nullable=False, server_default=false()),
     _unique("ix_machines_name", "name", where=ALIVE),
