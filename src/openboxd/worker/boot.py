@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from openboxd.errors import AgentSilent, BoxdError, OperationFailed, Unavailable, because, same_kind
+from openboxd.errors import AgentSilent, BoxdError, MachineLost, OperationFailed, Unavailable, because, same_kind
 from openboxd.model import Machine, MachineStatus
 from openboxd.ports import NetworkLink, Run
 from openboxd.worker.job import Job
@@ -107,7 +107,7 @@ async def _boot(worker: MachineWorker, job: Job, operation: str, **values: Any) 
         await _answer(worker, steps, starting, begun)
     except BaseException as error:
         await to_the_end(_take_back(worker, steps, because(error)))
-        if isinstance(error, AgentSilent) or not isinstance(error, Exception):
+        if isinstance(error, AgentSilent | MachineLost) or not isinstance(error, Exception):
             raise
         status = worker.machine.status
         sentence = f"machine '{machine.name}' did not start and is {status}: {because(error)}"

@@ -25,7 +25,7 @@ from openboxd.errors import (
 )
 from openboxd.host.files import sync_directory
 from openboxd.model import Checkpoint, Machine, MachineStatus, Progress, Size
-from openboxd.ports import NetworkLink, Run
+from openboxd.ports import NetworkLink, Run, RunState
 from openboxd.worker import manifest
 from openboxd.worker.job import Job
 from openboxd.worker.links import join, start_linked
@@ -110,6 +110,14 @@ async def _prepare(
     steps.undo("end the new run", starting.end)
     await steps.run("load", load)
     await steps.run("drain", lambda: worker.drivers.ways.drain(worker.id))
+    await _still_stands_ready(starting)
+
+
+async def _still_stands_ready(starting: Starting) -> None:
+    """The last look before the old run is ended: a swap to a run that has died meanwhile would lose the machine."""
+    assert starting.run is not None
+    if await starting.run.state() is RunState.ENDED:
+        raise OperationFailed("the QEMU process that it was loaded into has ended")
 
 
 async def _go_over(

@@ -107,4 +107,7 @@ async def answered(worker: MachineWorker, limit: float) -> None:
     finally:
         ready.cancel()
         ended.cancel()
-    raise MachineLost(f"machine '{worker.machine.name}' ended before it answered: {end.text}")
+    raise MachineLost(
+        f"machine '{worker.machine.name}' ended before it answered ({end.text}); "
+        "its disk and checkpoints are intact: start it again, or restore a checkpoint"
+    )
