@@ -435,17 +435,36 @@ class ExposedPort:
 
 
 @dataclass(frozen=True)
+class CustomDomain:
+    """A domain of its owner's own that leads to a machine, and `<route>.<domain>` to its named routes."""
+
+    domain: str
+    machine_id: str
+
+
+@dataclass(frozen=True)
+class CustomDomainView:
+    """A domain of one's own as users see it: `problem` is why it is not served yet, empty if it is."""
+
+    domain: str
+    machine: Machine
+    problem: str
+
+
+@dataclass(frozen=True)
 class Way:
     """One way in to a machine, for whoever keeps the gates: by HTTPS under a host name, or by a public TCP port.
 
     Attributes:
         port: port of the guest; 0 = found by what the guest listens on.
-        host: the part of the host name before the zone; empty for a TCP port.
+        host: the part of the host name before the zone; empty for the other two.
+        domain: a whole host name outside the zone.
         public_port: the TCP port; 0 for a host name.
     """
 
     port: int
     host: str = ""
+    domain: str = ""
     public_port: int = 0
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0008"
+REVISION = "0009"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -213,6 +213,14 @@ exposed_ports = Table(
     _required("public_port", BigInteger),
     Column("protocol", Text, nullable=False, server_default="tcp"),
     Index("ix_exposed_ports_public", "public_port", unique=True),
+)
+
+custom_domains = Table(
+    "custom_domains",
+    metadata,
+    Column("domain", Text, primary_key=True),
+    Column("machine_id", Text, ForeignKey("machines.id"), nullable=False),
+    Index("ix_custom_domains_machine", "machine_id"),
 )
 
 checkpoints = Table(
