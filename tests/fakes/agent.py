@@ -64,6 +64,7 @@ class FakeAgent:
         self._sessions: list[FakeExecSession] = []
         self._watch = asyncio.create_task(self._watch_process(), name=f"fake agent of {label}")
 
+        self.resting = False
     @property
     def ready(self) -> bool:
         return not self.closed and self.process.state is RunState.RUNNING and self.process.answers
@@ -103,6 +104,15 @@ class FakeAgent:
     def _must_be_ready(self) -> None:
         if self.closed:
             raise Interrupted(self.closed)
+    def rest(self) -> None:
+        self._connector.switch.check()
+        self.resting = True
+
+    async def awaken(self, timeout: float) -> None:
+        self.resting = False
+        await self.wait_ready(timeout)
+        self.process.clocks += 1
+
         if not self.ready:
             raise Unavailable(f"the agent of machine '{self.label}' does not answer; try again")
 

@@ -59,6 +59,7 @@ class FakeProcess:
         self.epochs = 0  # times the agent got in step with a channel: clock set, reseeded
         self.saving = False
         self.stall: Callable[[bool], None] = lambda stalled: None  # of the daemon that watches
+        self.clocks = 0  # times the clock was set after the vCPUs had stood still
         self._guest: FakeGuest | None = None
         self._changes: set[asyncio.Future[None]] = set()
 

@@ -89,6 +89,8 @@ class Channel:
     def ready(self) -> bool:
         return not self._closed and self._epoch is not None and self._epoch.ready
 
+        self._awake = asyncio.Event()  # the vCPUs run: what is asked may be answered
+        self._awake.set()
     async def wait_ready(self, timeout: float) -> None:
         try:
             async with asyncio.timeout(timeout):
@@ -121,6 +123,24 @@ class Channel:
     async def _keep(self) -> None:
         try:
             await self._run_epochs()
+    def rest(self) -> None:
+        """The vCPUs stand still from now on. Nothing is asked, since what is would fill the port's buffers; open
+        streams wait."""
+        self._awake.clear()
+
+    async def awaken(self, timeout: float) -> None:
+        """The vCPUs run again: returns when the guest's clock is right. Raises Unavailable, Interrupted."""
+        self._awake.set()
+        epoch = self._epoch
+        if epoch is not None and epoch.ready:
+            try:
+                async with asyncio.timeout(timeout):
+                    await correct(epoch, first=True)
+            except TimeoutError:
+                epoch.end(f"machine {self.label} does not answer", reconnect=True)
+                raise Unavailable(f"machine {self.label} did not answer within {timeout:g} seconds") from None
+        await self.wait_ready(timeout)
+
         except Exception:
             log.exception("the agent channel of machine %s failed", self.label)
             self._give_up(f"the channel to machine {self.label} failed; stop and start the machine")
@@ -148,6 +168,7 @@ class Channel:
         return epoch
 
     async def _synchronised(self, epoch: Epoch, wait: float) -> bool:
+            await self._awake.wait()
         """Whether the agent answered in time and its clock is right. If not, the epoch is over."""
         try:
             async with asyncio.timeout(wait):
@@ -168,7 +189,7 @@ class Channel:
         period = self._timing.clock_period
         while not epoch.over.done():
             await asyncio.wait([epoch.over], timeout=period * (1 + secrets.randbelow(1000) / 3000))
-            if not epoch.over.done():
+            if not epoch.over.done() and self._awake.is_set():
                 try:
                     async with asyncio.timeout(period):
                         await correct(epoch, first=False)

@@ -32,6 +32,12 @@ class ChannelAgent:
         return await start_command(self._channel, request)
 
     async def upload(self, path: str, total_size: int, data: AsyncIterator[bytes]) -> int:
+    def rest(self) -> None:
+        self._channel.rest()
+
+    async def awaken(self, timeout: float) -> None:
+        await self._channel.awaken(timeout)
+
         return await transfer.upload(self._channel, path, total_size, data)
 
     async def download(self, path: str) -> tuple[int, AsyncIterator[bytes]]:

@@ -130,6 +130,25 @@ class Agent(GuestDialer, Protocol):
         ...
 
     async def exec(self, request: ExecRequest) -> ExecSession:
+    @property
+    def identity_refusal(self) -> str:
+        """Why the guest is not who it was told to be at the beginning of the present epoch, as a clause; empty if it
+        is, or if it was told nothing."""
+        ...
+
+    def rest(self) -> None:
+        """The vCPUs stand still from now on: nothing is asked of the guest, and open streams wait. Harmless twice."""
+        ...
+
+    async def awaken(self, timeout: float) -> None:
+        """The vCPUs run again; returns when the agent has answered and its clock is right. Open streams go on.
+
+        Raises:
+            Unavailable: not within `timeout` seconds; a new epoch is begun.
+            Interrupted: the channel was closed.
+        """
+        ...
+
         """Start a command. Raises Unavailable if the agent is not ready."""
         ...
 
