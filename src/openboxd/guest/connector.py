@@ -9,6 +9,7 @@ from typing import Any
 
 from openboxd.guest import dial, transfer
 from openboxd.guest.channel import Channel, Timing
+from openboxd.guest.dial import GuestDatagrams
 from openboxd.guest.requests import refuse_all
 from openboxd.guest.session import AgentExecSession, start_command
 from openboxd.guest.transfer import check_path
@@ -61,7 +62,7 @@ class ChannelAgent:
     async def dial(self, port: int) -> dial.GuestConnection:
         return await dial.dial(self._channel, port)
 
-    async def datagrams(self, port: int) -> dial.GuestDatagrams:
+    async def datagrams(self, port: int) -> GuestDatagrams:
         return await dial.datagrams(self._channel, port)
 
     async def listeners(self) -> Sequence[int]:
