@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
 from openboxd.errors import Interrupted, Unavailable
-from openboxd.model import ExecRequest, Listing
+from openboxd.model import ExecRequest, Identity, Listing
 from openboxd.ports import RunState
 from tests.fakes import agent_files
 from tests.fakes.agent_exec import FakeExecSession
@@ -42,13 +43,13 @@ class FakeAgentConnector:
         await self.host.wait_at(point)
         self.switch.check()
 
-    async def connect(self, socket: Path, label: str) -> FakeAgent:
+    async def connect(self, socket: Path, label: str, identity: Identity | None = None) -> FakeAgent:
         await self.at("connect")
         process = self.host.at(socket)
         if process is None:
             raise Unavailable(f"the agent of machine '{label}' cannot be reached: nobody listens")
         process.channels += 1
-        agent = FakeAgent(self, process, label)
+        agent = FakeAgent(self, process, label, identity)
         self.agents.append(agent)
         return agent
 
@@ -56,15 +57,18 @@ class FakeAgentConnector:
 class FakeAgent:
     """See ports.Agent. In step while its guest's vCPUs run and the guest's agent answers."""
 
-    def __init__(self, connector: FakeAgentConnector, process: FakeProcess, label: str) -> None:
+    def __init__(
+        self, connector: FakeAgentConnector, process: FakeProcess, label: str, identity: Identity | None = None
+    ) -> None:
         self.process = process
+        self.identity = identity
         self.label = label
         self.closed = ""
+        self.resting = False
         self._connector = connector
         self._sessions: list[FakeExecSession] = []
         self._watch = asyncio.create_task(self._watch_process(), name=f"fake agent of {label}")
 
-        self.resting = False
     @property
     def ready(self) -> bool:
         return not self.closed and self.process.state is RunState.RUNNING and self.process.answers
@@ -74,6 +78,8 @@ class FakeAgent:
         await self.process.until(lambda: self.ready or bool(self.closed or self.process.end))
         if self.ready:
             self.process.epochs += 1
+            if self.identity is not None and not self.process.identity_refusal:
+                self.process.guest.memory.identity = asdict(self.identity)
         await self.process.until(lambda: bool(self.closed or self.process.end))
         end = self.process.end
         self._interrupt(self.closed or f"the machine stopped: {end.text if end else 'it is gone'}")
@@ -82,6 +88,10 @@ class FakeAgent:
         for session in self._sessions:
             session.interrupt(reason)
         self._sessions.clear()
+
+    @property
+    def identity_refusal(self) -> str:
+        return self.process.identity_refusal if self.identity is not None else ""
 
     async def wait_ready(self, timeout: float) -> None:
         await self._connector.at("answer")
@@ -94,6 +104,15 @@ class FakeAgent:
             raise Interrupted(self.closed)
         self._connector.switch.check()
 
+    def rest(self) -> None:
+        self._connector.switch.check()
+        self.resting = True
+
+    async def awaken(self, timeout: float) -> None:
+        self.resting = False
+        await self.wait_ready(timeout)
+        self.process.clocks += 1
+
     async def close(self, reason: str) -> None:
         self._connector.switch.check()
         if not self.closed:
@@ -104,15 +123,6 @@ class FakeAgent:
     def _must_be_ready(self) -> None:
         if self.closed:
             raise Interrupted(self.closed)
-    def rest(self) -> None:
-        self._connector.switch.check()
-        self.resting = True
-
-    async def awaken(self, timeout: float) -> None:
-        self.resting = False
-        await self.wait_ready(timeout)
-        self.process.clocks += 1
-
         if not self.ready:
             raise Unavailable(f"the agent of machine '{self.label}' does not answer; try again")
 

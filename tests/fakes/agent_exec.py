@@ -21,6 +21,7 @@ BUILT_INS = """
 set K V     keep a variable in memory         get K       print it; 1 if there is none
 counter     print the memory's counter        boot-id     print what every boot makes anew
 boots       print how often the disk booted   echo ...    print
+hostname    print who it was told to be
 err ...     print to stderr                   exit N      end with a status
 true, false                                   cat         copy stdin to stdout
 wait        until cancelled or interrupted    yes         print y for ever
@@ -145,6 +146,7 @@ class FakeExecSession:
             "get": lambda key: guest.memory.variables[key].encode() + b"\n",
             "counter": lambda: b"%d\n" % guest.memory.counter,
             "boot-id": lambda: guest.memory.boot_id.encode() + b"\n",
+            "hostname": lambda: guest.memory.identity.get("name", "").encode() + b"\n",
             "boots": lambda: b"%d\n" % guest.disk.boots,
             "write": lambda path, text: agent_files.write(guest, agent_files.resolve(path), text.encode()),
             "read": lambda path: agent_files.read(guest, agent_files.resolve(path)),

@@ -34,12 +34,14 @@ class Node:
 
 @dataclass
 class Memory:
-    """What is lost at power-off: variables, a counter that every command raises, the boot's identity."""
+    """What is lost at power-off: variables, a counter that every command raises, the boot's id, and who it is."""
 
     variables: dict[str, str] = field(default_factory=dict)
     counter: int = 0
     boot_id: str = field(default_factory=lambda: secrets.token_hex(8))
     disk_generation: int = 0
+    identity: dict[str, str] = field(default_factory=dict)
+    """Who the guest was told to be."""
 
 
 class Disk:

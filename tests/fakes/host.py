@@ -46,6 +46,7 @@ class FakeProcess:
         answers: whether the guest's agent would answer (while the vCPUs run); see `set_answers`.
         ignores_power_button: a guest that does not shut down when asked.
         hung: QEMU does not answer its monitor.
+        identity_refusal: why its guest does not become who it is told to be.
     """
 
     def __init__(self, spec: RunSpec, socket: Path, pid: int, plan: dict[str, Any]) -> None:
@@ -55,11 +56,12 @@ class FakeProcess:
         self.answers = True
         self.ignores_power_button = False
         self.hung = False
+        self.identity_refusal = ""
         self.channels = 0  # agent channels that were ever connected
         self.epochs = 0  # times the agent got in step with a channel: clock set, reseeded
+        self.clocks = 0  # times the clock was set after the vCPUs had stood still
         self.saving = False
         self.stall: Callable[[bool], None] = lambda stalled: None  # of the daemon that watches
-        self.clocks = 0  # times the clock was set after the vCPUs had stood still
         self._guest: FakeGuest | None = None
         self._changes: set[asyncio.Future[None]] = set()
 

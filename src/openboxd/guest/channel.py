@@ -3,9 +3,9 @@
                       no answer in time: close, connect again, wait twice as long
                      ┌───────────────────────────────────────────────┐
                      ▼                                               │
-    connect ──► SYNC + HELLO sent ──► nonce seen ──► HELLO ──► clock set ──► ready ──► over
-                     ▲                                                                  │
-                     └──────────────────────────────────────────────────────────────────┘
+    connect ──► SYNC + HELLO sent ──► nonce seen ──► HELLO ──► identity taken, clock set ──► ready ──► over
+                     ▲                                                                                  │
+                     └──────────────────────────────────────────────────────────────────────────────────┘
                        agent started anew: same connection; nonsense or hang-up: a new one
 
 Once connected everything is read at once, whether anybody wants it or not: QEMU must never find the socket full
@@ -22,7 +22,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,17 @@ from openboxd.errors import Interrupted, Unavailable
 from openboxd.guest import wire
 from openboxd.guest.clock import correct
 from openboxd.guest.epoch import Epoch
+from openboxd.guest.refusals import printable
 from openboxd.guest.requests import Respond, refuse_all
 from openboxd.guest.violation import Violation
+from openboxd.model import Identity
 
 log = logging.getLogger(__name__)
 
 WRITE_HIGH = 256 * 1024
 WRITE_LIMIT = 4 * 1024 * 1024  # answers a guest provokes and never reads
+IDENTIFIES_SINCE = 2
+"""Version of the agents that take an identity and say so."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Timing:
 
     Attributes:
         first_wait, last_wait: how long an answer to a SYNC is waited for; doubled from the first to the last.
+        identity_wait: for the agent to say that its guest is who it was told to be.
         clock_wait: for the measurements of the clock at the beginning of an epoch.
         clock_period: between later corrections; each wait is up to a third longer, so that machines spread.
         restarts, restart_window: more than so many restarts by the guest in so many seconds, and it is given up.
@@ -52,6 +57,7 @@ class Timing:
 
     first_wait: float = 0.7
     last_wait: float = 8.0
+    identity_wait: float = 20.0
     clock_wait: float = 8.0
     clock_period: float = 40.0
     restarts: int = 30
@@ -59,13 +65,22 @@ class Timing:
 
 
 class Channel:
-    """See the module. `label` names the machine in errors; `respond` answers what the guest asks."""
+    """See the module. `label` names the machine in errors; `respond` answers what the guest asks; `identity` is what
+    the guest is told to be."""
 
-    def __init__(self, socket: Path, label: str, timing: Timing, respond: Respond = refuse_all) -> None:
+    def __init__(
+        self,
+        socket: Path,
+        label: str,
+        timing: Timing,
+        respond: Respond = refuse_all,
+        identity: Identity | None = None,
+    ) -> None:
         self.label = label
         self._socket = socket
         self._timing = timing
         self._respond = respond
+        self._identity = identity
         # Tells the agent whether an epoch ended within a run (a lost caller) or between two (a restore).
         self._run = hashlib.sha256(str(socket).encode()).hexdigest()[:16]
         self._connection: _Connection | None = None
@@ -74,6 +89,8 @@ class Channel:
         self._restarts: deque[float] = deque()
         self._closed = ""
         self._changed = asyncio.Event()
+        self._awake = asyncio.Event()  # the vCPUs run: what is asked may be answered
+        self._awake.set()
 
     # -- for callers
     @property
@@ -89,8 +106,11 @@ class Channel:
     def ready(self) -> bool:
         return not self._closed and self._epoch is not None and self._epoch.ready
 
-        self._awake = asyncio.Event()  # the vCPUs run: what is asked may be answered
-        self._awake.set()
+    @property
+    def identity_refusal(self) -> str:
+        """See ports.Agent."""
+        return self._epoch.refusal if self._epoch is not None else ""
+
     async def wait_ready(self, timeout: float) -> None:
         try:
             async with asyncio.timeout(timeout):
@@ -102,6 +122,24 @@ class Channel:
         except TimeoutError:
             text = f"machine {self.label} did not answer within {timeout:g} seconds; it may still be starting"
             raise Unavailable(text) from None
+
+    def rest(self) -> None:
+        """The vCPUs stand still from now on. Nothing is asked, since what is would fill the port's buffers; open
+        streams wait."""
+        self._awake.clear()
+
+    async def awaken(self, timeout: float) -> None:
+        """The vCPUs run again: returns when the guest's clock is right. Raises Unavailable, Interrupted."""
+        self._awake.set()
+        epoch = self._epoch
+        if epoch is not None and epoch.ready:
+            try:
+                async with asyncio.timeout(timeout):
+                    await correct(epoch, first=True)
+            except TimeoutError:
+                epoch.end(f"machine {self.label} does not answer", reconnect=True)
+                raise Unavailable(f"machine {self.label} did not answer within {timeout:g} seconds") from None
+        await self.wait_ready(timeout)
 
     async def start(self) -> None:
         """Connect and begin; from then on the channel is kept."""
@@ -123,24 +161,6 @@ class Channel:
     async def _keep(self) -> None:
         try:
             await self._run_epochs()
-    def rest(self) -> None:
-        """The vCPUs stand still from now on. Nothing is asked, since what is would fill the port's buffers; open
-        streams wait."""
-        self._awake.clear()
-
-    async def awaken(self, timeout: float) -> None:
-        """The vCPUs run again: returns when the guest's clock is right. Raises Unavailable, Interrupted."""
-        self._awake.set()
-        epoch = self._epoch
-        if epoch is not None and epoch.ready:
-            try:
-                async with asyncio.timeout(timeout):
-                    await correct(epoch, first=True)
-            except TimeoutError:
-                epoch.end(f"machine {self.label} does not answer", reconnect=True)
-                raise Unavailable(f"machine {self.label} did not answer within {timeout:g} seconds") from None
-        await self.wait_ready(timeout)
-
         except Exception:
             log.exception("the agent channel of machine %s failed", self.label)
             self._give_up(f"the channel to machine {self.label} failed; stop and start the machine")
@@ -148,6 +168,7 @@ class Channel:
     async def _run_epochs(self) -> None:
         wait = self._timing.first_wait
         while not self._closed:
+            await self._awake.wait()
             if self._connection is None:
                 await self._reconnect()
             epoch = self._begin()
@@ -163,12 +184,13 @@ class Channel:
         assert self._connection is not None
         connection = self._connection
         self._epoch = epoch = Epoch(self._send, connection.writable, self._respond)
-        hello = {"version": 1, "run": self._run, "seed": secrets.token_hex(32), "now": time.time_ns()}
+        hello: dict[str, Any] = {"version": 1, "run": self._run, "seed": secrets.token_hex(32), "now": time.time_ns()}
+        if self._identity is not None:
+            hello["identity"] = asdict(self._identity)
         self._send(wire.sync(epoch.nonce) + wire.frame(wire.HELLO, 0, json.dumps(hello).encode("ascii")))
         return epoch
 
     async def _synchronised(self, epoch: Epoch, wait: float) -> bool:
-            await self._awake.wait()
         """Whether the agent answered in time and its clock is right. If not, the epoch is over."""
         try:
             async with asyncio.timeout(wait):
@@ -176,11 +198,28 @@ class Channel:
                 await asyncio.wait(greeting, return_when=asyncio.FIRST_COMPLETED)
             if epoch.over.done():
                 return False
+            await self._identified(epoch)
             async with asyncio.timeout(self._timing.clock_wait):
                 await correct(epoch, first=True)
         except TimeoutError:
             epoch.end(f"machine {self.label} does not answer", reconnect=True)
         return not epoch.over.done()
+
+    async def _identified(self, epoch: Epoch) -> None:
+        """Until the guest is who it was told to be, or says why not, which is then the epoch's `refusal`."""
+        if self._identity is None:
+            return
+        if epoch.hello.result().get("version", 1) in range(IDENTIFIES_SINCE):
+            epoch.refusal = "its agent is older than copies"
+            return
+        answer: set[asyncio.Future[Any]] = {epoch.identified, epoch.over}
+        await asyncio.wait(answer, timeout=self._timing.identity_wait, return_when=asyncio.FIRST_COMPLETED)
+        if not epoch.identified.done():
+            epoch.refusal = "its agent did not say that it took its identity"
+        else:
+            epoch.refusal = printable(epoch.identified.result())
+        if epoch.refusal:
+            log.warning("machine %s has not taken its identity: %s", self.label, epoch.refusal)
 
     async def _serve(self, epoch: Epoch) -> None:
         """Until the epoch is over; the clock is corrected now and then."""

@@ -13,7 +13,7 @@ from openboxd.guest.dial import GuestDatagrams
 from openboxd.guest.requests import refuse_all
 from openboxd.guest.session import AgentExecSession, start_command
 from openboxd.guest.transfer import check_path
-from openboxd.model import ExecRequest, Listing
+from openboxd.model import ExecRequest, Identity, Listing
 
 
 class ChannelAgent:
@@ -26,19 +26,23 @@ class ChannelAgent:
     def ready(self) -> bool:
         return self._channel.ready
 
+    @property
+    def identity_refusal(self) -> str:
+        return self._channel.identity_refusal
+
     async def wait_ready(self, timeout: float) -> None:
         await self._channel.wait_ready(timeout)
 
-    async def exec(self, request: ExecRequest) -> AgentExecSession:
-        return await start_command(self._channel, request)
-
-    async def upload(self, path: str, total_size: int, data: AsyncIterator[bytes]) -> int:
     def rest(self) -> None:
         self._channel.rest()
 
     async def awaken(self, timeout: float) -> None:
         await self._channel.awaken(timeout)
 
+    async def exec(self, request: ExecRequest) -> AgentExecSession:
+        return await start_command(self._channel, request)
+
+    async def upload(self, path: str, total_size: int, data: AsyncIterator[bytes]) -> int:
         return await transfer.upload(self._channel, path, total_size, data)
 
     async def download(self, path: str) -> tuple[int, AsyncIterator[bytes]]:
@@ -83,9 +87,9 @@ class ChannelConnector:
         self._timing = timing or Timing()
         self._questions = questions
 
-    async def connect(self, socket: Path, label: str) -> ChannelAgent:
+    async def connect(self, socket: Path, label: str, identity: Identity | None = None) -> ChannelAgent:
         """Raises Unavailable if nothing listens on `socket`."""
         respond = partial(self._questions, socket) if self._questions else refuse_all
-        channel = Channel(socket, label, self._timing, respond)
+        channel = Channel(socket, label, self._timing, respond, identity)
         await channel.start()
         return ChannelAgent(channel)

@@ -178,6 +178,8 @@ class Epoch:
         self.answered = False  # the guest has returned the nonce
         self.ready = False
         self.hello: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.identified: asyncio.Future[str] = asyncio.get_running_loop().create_future()  # empty, or why not
+        self.refusal = ""
         self.over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.reconnect = False
         self.send = send
@@ -239,7 +241,11 @@ class Epoch:
             waiting = self._pings.get(clocks[0])
             if waiting is not None and not waiting.done():
                 waiting.set_result(clocks)
-        elif kind != wire.CTL:
+        elif kind == wire.CTL:
+            message = parse(payload)
+            if "identity" in message and not self.identified.done():
+                self.identified.set_result(str(message["identity"]))
+        else:
             raise Violation(f"it sent a frame of type {kind} on no stream")
 
     def end(self, reason: str, *, reconnect: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 from openboxd.model import (
     ExecOutput,
     ExecRequest,
+    Identity,
     Listing,
 )
 
@@ -129,7 +130,6 @@ class Agent(GuestDialer, Protocol):
         """
         ...
 
-    async def exec(self, request: ExecRequest) -> ExecSession:
     @property
     def identity_refusal(self) -> str:
         """Why the guest is not who it was told to be at the beginning of the present epoch, as a clause; empty if it
@@ -149,6 +149,7 @@ class Agent(GuestDialer, Protocol):
         """
         ...
 
+    async def exec(self, request: ExecRequest) -> ExecSession:
         """Start a command. Raises Unavailable if the agent is not ready."""
         ...
 
@@ -195,8 +196,8 @@ class Agent(GuestDialer, Protocol):
 class AgentConnector(Protocol):
     """Opens agent channels."""
 
-    async def connect(self, socket: Path, label: str) -> Agent:
+    async def connect(self, socket: Path, label: str, identity: Identity | None = None) -> Agent:
         """Connect to a run's agent port and begin a new epoch; returns once connected, before the agent answers.
-        From then on the channel is always read, reconnects by itself, and sets the guest's clock and reseeds its
-        random generator at every new epoch."""
+        From then on the channel is always read, reconnects by itself, and at every new epoch, before it is ready,
+        tells the guest who it is, sets its clock and reseeds its random generator."""
         ...

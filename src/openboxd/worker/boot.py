@@ -14,7 +14,7 @@ from openboxd.ports import NetworkLink, Run
 from openboxd.worker.job import Job
 from openboxd.worker.links import join, start_linked
 from openboxd.worker.machine import MachineWorker
-from openboxd.worker.runs import Starting, answered, disk_of, end_present_run, new_run_id, run_spec
+from openboxd.worker.runs import Starting, answered, connected, disk_of, end_present_run, new_run_id, run_spec
 from openboxd.worker.steps import Steps, to_the_end
 
 PRESS_AGAIN = 3.0
@@ -135,7 +135,7 @@ async def _launch(worker: MachineWorker, steps: Steps, starting: Starting, run_i
 
     async def connect() -> None:
         assert starting.run is not None
-        starting.agent = await drivers.connector.connect(starting.run.agent_socket, worker.machine.name)
+        starting.agent = await connected(worker, starting.run.agent_socket)
 
     steps.undo("end the run", starting.end)
     await steps.run("launch", launch)

@@ -31,7 +31,16 @@ from openboxd.worker.job import Job
 from openboxd.worker.links import join, start_linked
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Restore
-from openboxd.worker.runs import Starting, answered, disk_of, end_present_run, new_run_id, next_disk_of, run_spec
+from openboxd.worker.runs import (
+    Starting,
+    answered,
+    connected,
+    disk_of,
+    end_present_run,
+    new_run_id,
+    next_disk_of,
+    run_spec,
+)
 from openboxd.worker.steps import Steps, to_the_end
 
 SWAP = "swap"
@@ -96,7 +105,7 @@ async def _prepare(
         await asyncio.to_thread(pool.clone, capture / "disk.raw", following)
 
     async def connect(socket: Path) -> None:
-        starting.agent = await worker.drivers.connector.connect(socket, worker.machine.name)
+        starting.agent = await connected(worker, socket)
 
     async def load() -> None:
         async def start(link: NetworkLink) -> Run:
@@ -198,6 +207,7 @@ async def _wait_for_answer(worker: MachineWorker, steps: Steps, checkpoint: Chec
     assert worker.agent is not None
     limit = worker.drivers.settings.restore_timeout
     runs = round(1000 * (time.monotonic() - begun))
+    worker.drivers.metrics.restores.observe(runs / 1000)
     try:
         await steps.run("answer", lambda: answered(worker, limit))
     except Unavailable as error:

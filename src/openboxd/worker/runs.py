@@ -54,6 +54,12 @@ def run_spec(
     )
 
 
+async def connected(worker: MachineWorker, agent_socket: Path) -> Agent:
+    """The channel to the agent in a run of this machine, whose guest is told who it is. Raises Unavailable."""
+    machine = worker.machine
+    return await worker.drivers.connector.connect(agent_socket, machine.name, machine.identity)
+
+
 class Starting:
     """A run on its way: whatever of it exists can be ended at any moment, any number of times."""
 
