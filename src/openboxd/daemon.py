@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from openboxd import __version__, images
+from openboxd import __version__, images, logs
 from openboxd.api.front import listen
 from openboxd.api.server import serve as serve_api
 from openboxd.api.tls import kept_tls
@@ -35,6 +35,7 @@ from openboxd.host import doctor, reserve
 from openboxd.host.ca import open_authority
 from openboxd.host.files import is_full, write_atomic
 from openboxd.host.ssh_ca import HostIdentity, SshAuthority, open_ssh_authority
+from openboxd.metrics import Metrics
 from openboxd.model import Finding, Image, Machine
 from openboxd.network import choose
 from openboxd.pool import DirectoryPool, open_pool
@@ -88,7 +89,7 @@ def serve(settings: Settings) -> None:
         BoxdError: the daemon cannot start; nothing was changed for the machines.
     """
     level = logging.DEBUG if os.environ.get("BOXD_DEBUG") else logging.INFO
-    logging.basicConfig(stream=sys.stderr, level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.set_up(os.environ.get("BOXD_LOG", "text"), level)
     os.umask(0o077)
     _allow_files()
     asyncio.run(_until_told(settings))
@@ -121,10 +122,11 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
     store = open_store(settings.database)
     try:
         pool = open_pool(settings)
-        gates = Gates(settings.gates_dir, settings.ways_host)
+        metrics = Metrics()
+        gates = Gates(settings.gates_dir, settings.ways_host, waited=metrics.holds.observe)
         front: list[Caddy | None] = []  # what `doctor` asks, once it is there
         network = await choose(settings, store.machines())
-        control = _control(settings, store, pool, gates, network, front, fault)
+        control = _control(settings, store, pool, gates, network, front, metrics, fault)
         try:
             await control.arrange_ways()
             gates.sweep()
@@ -132,7 +134,7 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
             async with (
                 keep_house(store, pool, settings.home),
                 kept_tls(lambda: _certificate(settings)) as tls,
-                serve_api(control, settings.listen, settings.run_dir, tls) as address,
+                serve_api(control, settings.listen, settings.run_dir, tls, settings.metrics) as address,
             ):
                 await _first_start(settings, store, address)
                 async with serve_https(settings, _local_address(address)) as caddy:
@@ -190,6 +192,7 @@ def _control(
     gates: Gates,
     network: Network,
     front: Sequence[Caddy | None],
+    metrics: Metrics,
     fault: Fault,
 ) -> Control:
     hypervisor = QemuHypervisor(settings, lambda: _any_kernel(store, pool))
@@ -208,6 +211,7 @@ def _control(
         cmdline=images.cmdline,
         ways=gates,
         network=network,
+        metrics=metrics,
         fault=fault,
     )
 

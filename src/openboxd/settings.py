@@ -36,6 +36,8 @@ class Settings:
         network: "auto", "bridge" or "user": what is behind the machines' cards.
         tls_cert, tls_key: PEM files of a certificate of one's own for the API; None = one under boxd's own root.
         pool_bytes: size of a pool image to be made; 0 = a share of what is free.
+        metrics: who may read them: "loopback", "any" or "off".
+        reach: what a machine that speaks for itself may touch: "owner", all that its owner may, or "self".
         mirror: where image builds fetch Debian packages; empty = mmdebstrap's default.
         stop_timeout: seconds a guest may take for a clean shutdown before its run is killed.
         boot_timeout: seconds until a booted guest's agent must have answered.
@@ -59,6 +61,8 @@ class Settings:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     pool_bytes: int = 0
+    metrics: str = "loopback"
+    reach: str = "owner"
     mirror: str = ""
     stop_timeout: float = 60.0
     boot_timeout: float = 180.0
@@ -125,8 +129,8 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     """Build the settings from arguments and environment.
 
     Raises:
-        InvalidArgument: `BOXD_ACCEL`, `BOXD_NETWORK`, `BOXD_POOL_SIZE`, a range of ports or the listen address is
-            malformed, or one of `BOXD_TLS_CERT` and `BOXD_TLS_KEY` is missing.
+        InvalidArgument: `BOXD_ACCEL`, `BOXD_NETWORK`, `BOXD_POOL_SIZE`, `BOXD_METRICS`, a range of ports or the
+            listen address is malformed, or one of `BOXD_TLS_CERT` and `BOXD_TLS_KEY` is missing.
     """
     environ = os.environ if environ is None else environ
     accel = environ.get("BOXD_ACCEL", "auto")
@@ -135,6 +139,12 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     network = environ.get("BOXD_NETWORK", "auto")
     if network not in ("auto", "bridge", "user"):
         raise InvalidArgument(f"BOXD_NETWORK is '{network}'; it must be auto, bridge or user")
+    metrics = environ.get("BOXD_METRICS", "loopback")
+    if metrics not in ("loopback", "any", "off"):
+        raise InvalidArgument(f"BOXD_METRICS is '{metrics}'; it must be loopback, any or off")
+    reach = environ.get("BOXD_MACHINE_REACH", "owner")
+    if reach not in ("owner", "self"):
+        raise InvalidArgument(f"BOXD_MACHINE_REACH is '{reach}'; it must be owner or self")
     listen = listen or environ.get("BOXD_LISTEN") or DEFAULT_LISTEN
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit() or not 0 <= int(port) <= 65535:
@@ -163,6 +173,8 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         tls_cert=Path(tls_cert).absolute() if tls_cert else None,
         tls_key=Path(tls_key).absolute() if tls_key else None,
         pool_bytes=_size("BOXD_POOL_SIZE", environ.get("BOXD_POOL_SIZE", "")),
+        metrics=metrics,
+        reach=reach,
         mirror=environ.get("BOXD_MIRROR", ""),
     )
 

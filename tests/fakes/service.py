@@ -25,6 +25,7 @@ from openboxd.errors import (
     checkpoint_not_found,
     machine_not_found,
 )
+from openboxd.metrics import Metrics
 from openboxd.model import (
     GIB,
     MIB,
@@ -102,6 +103,13 @@ class FakeService(ServiceRoutes):
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
         self._names = 0
+        self.measured = Metrics()
+
+    async def metrics(self) -> bytes:
+        return self.measured.text()
+
+    def count_error(self, error: BaseException) -> None:
+        self.measured.failed(error)
 
     async def close(self) -> None:
         for session in self.sessions:

@@ -94,7 +94,7 @@ def _handler(service: Service, call: MethodDescriptor, method: Method | None, ca
     async def guarded(request: Any, context: Context) -> Any:
         work = stream if call.server_streaming else single
         rest = request if call.client_streaming else None
-        return await _guarded(context, call.name, lambda: work(request, context), rest)
+        return await _guarded(context, call.name, lambda: _counted(service, work(request, context)), rest)
 
     kinds = {
         (False, False): grpc.unary_unary_rpc_method_handler,
@@ -141,6 +141,15 @@ async def _send(context: Context, answers: AsyncIterator[Any]) -> None:
     async with reading(answers) as source:
         async for answer in source:
             await context.write(answer)
+
+
+async def _counted(service: Service, work: Awaitable[Any]) -> Any:
+    """Let the metrics tell what fails."""
+    try:
+        return await work
+    except Exception as error:
+        service.count_error(error)
+        raise
 
 
 async def _guarded(

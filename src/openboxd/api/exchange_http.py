@@ -38,10 +38,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is answered: a JSON object."""
+    """What is answered: a JSON object, or the bytes of whatever `content-type` the headers tell."""
 
     status: int
-    content: Mapping[str, object] = field(repr=False)  # may hold a token
+    content: Mapping[str, object] | bytes = field(repr=False)  # may hold a token
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -143,7 +143,8 @@ class _Connection:
     async def _answer(self, answer: Answer, *, last: bool = False) -> None:
         if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
-        text = json.dumps(dict(answer.content)).encode() + b"\n"
+        content = answer.content
+        text = content if isinstance(content, bytes) else json.dumps(dict(content)).encode() + b"\n"
         headers = {
             "content-type": "application/json",
             "content-length": str(len(text)),

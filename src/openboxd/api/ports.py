@@ -56,6 +56,14 @@ class Service(Protocol):
     ssh_host_key: str  # public key of the authority that signs the machines' host keys
     data_dir: str  # for people to read
 
+    async def metrics(self) -> bytes:
+        """What this daemon measured, in Prometheus' text format."""
+        ...
+
+    def count_error(self, error: BaseException) -> None:
+        """Count a call that failed, for the metrics."""
+        ...
+
     def authenticate(self, credential: str) -> Caller:
         """Raises Unauthenticated unless `credential` is a valid API key or token. Looked up on every call."""
         ...

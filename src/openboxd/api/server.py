@@ -51,12 +51,12 @@ SOCKET = "api.sock"
 
 @asynccontextmanager
 async def serve(
-    service: Service, address: str, run_dir: Path | None = None, tls: Tls | None = None
+    service: Service, address: str, run_dir: Path | None = None, tls: Tls | None = None, metrics: str = "loopback"
 ) -> AsyncIterator[str]:
     """Serve gRPC and the exchange of keys at host:port while the block runs; its value is the address listened on.
 
     The gRPC server itself listens in `run_dir`, a short path, where only this user gets. Without `tls` only plain
-    connections are taken.
+    connections are taken. `metrics` tells who may read /metrics: "loopback", "any" or "off".
 
     Raises:
         HostUnfit: the address cannot be had.
@@ -64,7 +64,7 @@ async def serve(
     listener = listen(address)
     bound = f"{address.rpartition(':')[0]}:{listener.getsockname()[1]}"
     with listener, _private(run_dir) as directory:
-        front = Front(listener, directory / SOCKET, Exchange(service), tls)
+        front = Front(listener, directory / SOCKET, Exchange(service, metrics=metrics), tls)
         async with _backend(service, directory / SOCKET):
             accepting = asyncio.create_task(front.accept(), name="front")
             try:

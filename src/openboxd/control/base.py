@@ -10,6 +10,7 @@ from openboxd.control import names
 from openboxd.control.creation import Creation
 from openboxd.control.credentials import Credentials
 from openboxd.control.images import Images
+from openboxd.control.inventory import Inventory
 from openboxd.control.ports import ControlStore, ImageBuilder
 from openboxd.control.routes import Routes
 from openboxd.errors import BoxdError, machine_not_found
@@ -48,6 +49,7 @@ class Base:
         self._routes = Routes(store, drivers.ways, drivers.settings.exposed_ports)
         self._background: set[asyncio.Task[None]] = set()
         self._creation = Creation(drivers, store, self._images, self._routes)
+        self._inventory = Inventory(store, drivers.pool, drivers.metrics)
         self._editing = asyncio.Lock()  # an edit of labels reads, then writes
 
     def _later(self, work: Awaitable[None]) -> None:

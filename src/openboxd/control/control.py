@@ -25,6 +25,14 @@ class Control(Account, Machines, WaysIn, Checkpoints, Guests):
         await self._images.close()
         await self.team.close(limit)
 
+    async def metrics(self) -> bytes:
+        """What this daemon measured, in Prometheus' text format."""
+        return await self._inventory.text()
+
+    def count_error(self, error: BaseException) -> None:
+        """Count a call that failed."""
+        self._drivers.metrics.failed(error)
+
     def images(self, caller: Caller) -> Sequence[Image]:
         """All images of this host."""
         return self._images.listed()

@@ -30,6 +30,8 @@ from openboxd.model import Held
 Dial = Callable[[], Awaitable[Stream]]
 """Connects to the guest's port. Raises OSError if the guest refuses or does not answer."""
 
+Waited = Callable[[float], None]
+"""Told the seconds that a connection was held."""
 
 log = logging.getLogger(__name__)
 
@@ -85,15 +87,23 @@ class Gate:
         dial: how to reach the guest.
         name: what is behind it, for people: "port 8000 of machine 'web'".
         http: turn clients away with an HTTP answer, rather than by closing.
+        waited: told the seconds that each held connection waited.
     """
 
     def __init__(
-        self, listener: socket.socket, dial: Dial, name: str, *, http: bool = False, limits: Limits | None = None
+        self,
+        listener: socket.socket,
+        dial: Dial,
+        name: str,
+        *,
+        http: bool = False,
+        limits: Limits | None = None,
+        waited: Waited = lambda seconds: None,
     ) -> None:
         self.dial = dial
         self._limits = limits or Limits()
         self.name = name
-        self._http = http
+        self._http, self._waited = http, waited
         self._state = GateState.OPEN
         self._reason = ""
         self._changed = asyncio.Event()
@@ -307,6 +317,7 @@ class Gate:
                 dialling.cancel()
 
     def _count(self, waited: float) -> None:
+        self._waited(waited)
         self._hold = self._hold.and_also(Held(1, round(waited * 1000)))
 
 

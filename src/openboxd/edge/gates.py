@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from openboxd.edge.found_port import FoundPort
-from openboxd.edge.gate import Dial, Gate, GateState, Limits
+from openboxd.edge.gate import Dial, Gate, GateState, Limits, Waited
 from openboxd.edge.listener import listen_tcp, listen_unix
 from openboxd.edge.streams import Stream
 from openboxd.edge.through_agent import Guest, dial_agent
@@ -68,10 +68,14 @@ class Gates:
     Args:
         directory: where host names are sockets; private.
         host: address that TCP ports are listened on.
+        waited: told the seconds that each held connection waited.
     """
 
-    def __init__(self, directory: Path, host: str, limits: Limits | None = None) -> None:
+    def __init__(
+        self, directory: Path, host: str, limits: Limits | None = None, waited: Waited = lambda seconds: None
+    ) -> None:
         make_directory(directory)
+        self._waited = waited
         self._directory, self._host, self._limits = directory, host, limits
         self._machines: dict[str, MachineGates] = {}
         self._owners: dict[str, Gate] = {}  # whose socket a host name is
@@ -131,7 +135,8 @@ class Gates:
         limits = self._limits or Limits()
         if way.public_port and way.port == SSH_PORT:
             limits = replace(limits, starting=SSH_STARTS, retry=SSH_RETRY)
-        gate = Gate(listener, machine.dial(way), machine.title(way), http=bool(way.host), limits=limits)
+        dial, title, http = machine.dial(way), machine.title(way), bool(way.host)
+        gate = Gate(listener, dial, title, http=http, limits=limits, waited=self._waited)
         machine.gates[way] = gate
         if way.host:
             self._owners[way.host] = gate

@@ -45,7 +45,9 @@ async def _take(worker: MachineWorker, operation: str, origin: Origin, staging: 
     if worker.stalled:
         raise WrongState(f"machine '{worker.machine.name}' was not saved: {STANDS_STILL}")
     job = SaveJob(staging=staging, disk=disk_of(worker), parent=_parent(worker, origin))
-    return await run.save(job, worker.relabel(operation))
+    report = await run.save(job, worker.relabel(operation))
+    worker.drivers.metrics.pauses.observe(report.pause_us / 1_000_000)
+    return report
 
 
 def _parent(worker: MachineWorker, origin: Origin) -> Path | None:

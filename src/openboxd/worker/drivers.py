@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from openboxd.host.boot import boot_id
+from openboxd.metrics import Metrics
 from openboxd.ports import AgentConnector, Hypervisor, Network, Pool, Store, Ways
 from openboxd.settings import Settings
 from openboxd.worker.links import NoNetwork
@@ -20,6 +21,7 @@ class Drivers:
     Attributes:
         cmdline: the kernel command line for (machine name, machine id).
         boot_id: names this boot of the host; another one at the next start means that the host was rebooted.
+        metrics: told what operations cost.
         fault: called before and after each step; raises in tests that fail a step on purpose.
     """
 
@@ -32,4 +34,5 @@ class Drivers:
     ways: Ways = field(default_factory=NoWays)
     network: Network = field(default_factory=NoNetwork)
     boot_id: str = field(default_factory=boot_id)
+    metrics: Metrics = field(default_factory=Metrics)
     fault: Fault = no_fault

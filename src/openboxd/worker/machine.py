@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from openboxd import logs
 from openboxd.errors import (
     BoxdError,
     Interrupted,
@@ -173,11 +174,13 @@ class MachineWorker:
         error: BoxdError | None = None
         begun = now_ms()
         try:
-            async with self._turn:
-                try:
-                    await self._operations[type(job.order)](self, job)
-                finally:
-                    await self._record_end()
+            with logs.operation(self.id):
+                log.info("machine %s: %s", self.id, job.order)
+                async with self._turn:
+                    try:
+                        await self._operations[type(job.order)](self, job)
+                    finally:
+                        await self._record_end()
         except Unavailable as failure:
             # Clients repeat what was UNAVAILABLE, and an operation that has begun may have changed something.
             error = OperationFailed(failure.message)
@@ -192,12 +195,20 @@ class MachineWorker:
                 f"{job.order} broke off by a fault inside boxd; ask for the machine's status and see the daemon's log"
             )
         finally:
-            await to_the_end(note(self.drivers.store, self._event(job, begun, error)))
+            await to_the_end(self._put_down(job, begun, error))
             if self._job is job:
                 self._job = None
             job.finish(error)
             if error is not None:
                 log.warning("machine %s: %s: %s", self.id, job.order, error)
+
+    async def _put_down(self, job: Job, begun_ms: int, error: BoxdError | None) -> None:
+        """Note an order and its outcome in the event log, and measure it."""
+        event, metrics = self._event(job, begun_ms, error), self.drivers.metrics
+        metrics.operations.labels(event.operation, str(event.outcome)).observe(event.duration_ms / 1000)
+        if error is not None:
+            metrics.failed(error)
+        await note(self.drivers.store, event)
 
     def _event(self, job: Job, begun_ms: int, error: BoxdError | None) -> Event:
         """The order's entry in the event log."""
