@@ -17,6 +17,7 @@ from openboxd.errors import InvalidArgument
 
 _MACHINE = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _CHECKPOINT = re.compile(r"[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?")
+_SNAPSHOT_ID = re.compile(r"snap_[a-z2-7]{20}")
 _LABEL_KEY = re.compile(r"[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?")
 
 RESERVED = frozenset({"app", "api", "www", "boxd", "localhost"})
@@ -57,6 +58,16 @@ def check_checkpoint_name(name: str) -> None:
         )
 
 
+def check_snapshot_name(name: str) -> None:
+    """Raises InvalidArgument unless `name` is a usable snapshot name."""
+    if not _CHECKPOINT.fullmatch(name):
+        raise InvalidArgument(
+            "a snapshot name has 1 to 63 characters of a-z 0-9 . _ - and starts and ends with a letter or digit"
+        )
+    if is_snapshot_id(name):
+        raise InvalidArgument(f"'{name}' cannot be a snapshot's name: it has the form of an id; choose another one")
+
+
 def check_labels(labels: dict[str, str]) -> None:
     """Raises InvalidArgument for label keys or values outside the rules."""
     if len(labels) > MAX_LABELS:
@@ -81,6 +92,11 @@ def is_uuid(text: str) -> bool:
         return False
 
 
+def is_snapshot_id(text: str) -> bool:
+    """Whether `text` has the form of a snapshot id: ids and names share one field on the wire."""
+    return _SNAPSHOT_ID.fullmatch(text) is not None
+
+
 def suggest_machine_name(taken: Container[str]) -> str:
     """A free adjective-noun name; with a number once the plain ones are scarce."""
     for _ in range(50):
@@ -102,4 +118,13 @@ def generate_checkpoint_name(taken: Container[str], now: datetime | None = None)
 
 def new_checkpoint_id() -> str:
     """cp_ and 20 lowercase base32 characters (100 random bits)."""
-    return "cp_" + "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz234567") for _ in range(20))
+    return f"cp_{_random_base32()}"
+
+
+def new_snapshot_id() -> str:
+    """snap_ and 20 lowercase base32 characters."""
+    return f"snap_{_random_base32()}"
+
+
+def _random_base32() -> str:
+    return "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz234567") for _ in range(20))

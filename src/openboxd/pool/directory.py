@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -56,6 +57,15 @@ class DirectoryPool:
     def checkpoint_dir(self, machine_id: str, checkpoint_id: str) -> Path:
         """Directory of a checkpoint."""
         return self.machine_dir(machine_id) / "checkpoints" / names.checked(checkpoint_id)
+
+    def snapshot_dir(self, snapshot_id: str, version: int = 0) -> Path:
+        """Directory of a version of a snapshot; without a version, of all."""
+        directory = self.root / "snapshots" / names.checked(snapshot_id)
+        return directory / f"v{version}" if version else directory
+
+    def snapshot_dirs(self) -> Sequence[Path]:
+        """Directories of all snapshots that have one."""
+        return sorted((self.root / "snapshots").iterdir())
 
     def stage(self, label: str) -> Path:
         """A new, empty, private directory in the staging area."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -35,6 +36,14 @@ class Pool(Protocol):
 
     def checkpoint_dir(self, machine_id: str, checkpoint_id: str) -> Path:
         """Directory of a checkpoint; exists iff its capture is whole."""
+        ...
+
+    def snapshot_dir(self, snapshot_id: str, version: int = 0) -> Path:
+        """Directory of a version of a snapshot, which exists iff its capture is whole; without a version, of all."""
+        ...
+
+    def snapshot_dirs(self) -> Sequence[Path]:
+        """Directories of all snapshots that have one, each as `snapshot_dir` has it without a version."""
         ...
 
     def stage(self, label: str) -> Path:

@@ -43,10 +43,8 @@ def begin(connection: Connection, wanted: Snapshot) -> Snapshot:
     One of which no version was ever saved makes way for the new one. Raises Busy.
     """
     found = by_name(connection, wanted.owner_id, wanted.name)
-    if found is not None and found.saving:
-        machine = machines.by_id(connection, found.saving)
-        source = f" from machine '{machine.name}'" if machine else ""
-        raise Busy(f"snapshot '{found.name}' is being saved{source}; try again when that has ended")
+    if found is not None:
+        _must_rest(connection, found)
     if found is not None and found.version:
         changed = {"saving": wanted.saving, "tried_at_ms": wanted.tried_at_ms}
         change(connection, found.id, changed)
@@ -80,8 +78,18 @@ def count_use(connection: Connection, snapshot_id: str) -> None:
 
 
 def forget(connection: Connection, snapshot_id: str) -> None:
-    """Delete the row. Harmless twice."""
+    """Delete the row. Harmless twice. Raises Busy while a version is being saved."""
+    found = by_id(connection, snapshot_id)
+    if found is not None:
+        _must_rest(connection, found)
     connection.execute(delete(table).where(table.c.id == snapshot_id))
+
+
+def _must_rest(connection: Connection, snapshot: Snapshot) -> None:
+    if snapshot.saving:
+        machine = machines.by_id(connection, snapshot.saving)
+        source = f" from machine '{machine.name}'" if machine else ""
+        raise Busy(f"snapshot '{snapshot.name}' is being saved{source}; try again when that has ended")
 
 
 def _one(connection: Connection, *conditions: ColumnElement[bool]) -> Snapshot | None:

@@ -9,6 +9,7 @@ from openboxd.host.boot import boot_id
 from openboxd.metrics import Metrics
 from openboxd.ports import AgentConnector, Hypervisor, Network, Pool, Store, Ways
 from openboxd.settings import Settings
+from openboxd.worker.holds import Holds
 from openboxd.worker.links import NoNetwork
 from openboxd.worker.steps import Fault, no_fault
 from openboxd.worker.ways import NoWays
@@ -22,6 +23,7 @@ class Drivers:
         cmdline: the kernel command line for (machine name, machine id).
         boot_id: names this boot of the host; another one at the next start means that the host was rebooted.
         metrics: told what operations cost.
+        holds: captures that machines are being made from.
         fault: called before and after each step; raises in tests that fail a step on purpose.
     """
 
@@ -35,4 +37,5 @@ class Drivers:
     network: Network = field(default_factory=NoNetwork)
     boot_id: str = field(default_factory=boot_id)
     metrics: Metrics = field(default_factory=Metrics)
+    holds: Holds = field(default_factory=Holds)
     fault: Fault = no_fault

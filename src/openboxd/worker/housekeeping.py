@@ -13,7 +13,7 @@ from pathlib import Path
 from openboxd.errors import BoxdError
 from openboxd.host import reserve
 from openboxd.host.holes import punch_hole
-from openboxd.model import MIB, CheckpointStatus
+from openboxd.model import MIB, CheckpointStatus, SnapshotStatus
 from openboxd.ports import Pool, Store
 
 EVERY = 60.0
@@ -26,7 +26,7 @@ BLOCK = 4096
 """Holes are punched in whole blocks of the filesystem."""
 
 FAILED_KEPT_MS = 3_600_000
-"""A failed checkpoint stays listed for an hour, so that a client that polls for the outcome sees it."""
+"""A failed checkpoint or snapshot stays listed for an hour, so that a client that polls for the outcome sees it."""
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +60,10 @@ async def one_round(store: Store, pool: Pool, now_ms: int) -> None:
             failed = checkpoint.status is CheckpointStatus.FAILED
             if failed and now_ms - checkpoint.created_at_ms > FAILED_KEPT_MS:
                 await store.delete_checkpoint(checkpoint.id)
+    for snapshot in store.snapshots():
+        failed = snapshot.status is SnapshotStatus.FAILED
+        if failed and now_ms - snapshot.tried_at_ms > FAILED_KEPT_MS:
+            await store.delete_snapshot(snapshot.id)
 
 
 def trim_console(path: Path) -> None:

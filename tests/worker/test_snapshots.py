@@ -1,0 +1,216 @@
+"""Snapshots over a fake host: saved, replaced, removed; what becomes of them when their machine goes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from openboxd.errors import BoxdError, Busy, InvalidArgument, NotFound, WrongState
+from openboxd.host import digests
+from openboxd.model import Caller, SnapshotStatus
+from openboxd.worker import manifest
+from openboxd.worker.housekeeping import FAILED_KEPT_MS, one_round
+from tests.worker.world import LIMIT, OWNER, World
+
+OTHER = Caller("u_other", "key_other")
+
+
+def kept(world: World) -> list[str]:
+    """The versions that lie in the pool."""
+    return sorted(path.name for path in (world.pool.root / "snapshots").glob("*/*"))
+
+
+async def test_a_snapshot_is_a_sealed_capture_on_record(world: World) -> None:
+    machine = await world.machine()
+    await world.control.update_labels(OWNER, "web", {"role": "base"}, [], replace_all=False)
+    pending = await world.control.save_snapshot(OWNER, "web", "base")
+    assert (pending.status, pending.version) == (SnapshotStatus.PENDING, 0)
+    view = await world.control.snapshot_done(OWNER, "base")
+    found = view.snapshot
+    assert (found.id, found.status, found.version) == (pending.id, SnapshotStatus.READY, 1)
+    assert (found.source_id, found.source_name, found.image) == (machine.id, "web", machine.image)
+    assert (found.size, dict(found.labels)) == (machine.size, {"role": "base"})
+    assert found.created_at_ms and found.updated_at_ms and found.duration_ms
+    capture = world.pool.snapshot_dir(found.id, 1)
+    manifest.read(capture, "it")
+    _, content = manifest.load(capture)
+    assert [digests.damages(capture, name, content[name]) for name in manifest.FILES] == [[], [], []]
+    assert view.usage.exclusive_bytes + view.usage.shared_bytes > 0
+    assert (await world.control.snapshot_view(OWNER, found.id)).snapshot == found
+    assert [event.operation for event, _ in world.control.events(OWNER, "web", 0)] == ["start", "snapshot"]
+    assert world.leftovers() == []
+
+
+async def test_saving_again_makes_a_version_and_keeps_the_newest(world: World) -> None:
+    await world.machine()
+    first = await world.snapshot("base")
+    await world.sh("set v new")
+    again = await world.control.save_snapshot(OWNER, "web", "base")
+    assert (again.id, again.version, again.status) == (first.id, 1, SnapshotStatus.PENDING)
+    second = (await world.control.snapshot_done(OWNER, "base")).snapshot
+    assert (second.version, second.id) == (2, first.id)
+    assert second.created_at_ms == first.created_at_ms and second.updated_at_ms >= first.updated_at_ms
+    assert kept(world) == ["v2"] and world.leftovers() == []
+
+
+async def test_a_version_that_fails_leaves_the_one_before(world: World) -> None:
+    await world.machine()
+    first = await world.snapshot("base")
+
+    def full(point: str) -> None:
+        if point == "before describe":
+            raise WrongState("the pool is full")
+
+    world.fault = full
+    await world.control.save_snapshot(OWNER, "web", "base")
+    found = (await world.control.snapshot_done(OWNER, "base")).snapshot
+    assert (found.status, found.version, found.failed_version) == (SnapshotStatus.READY, 1, 2)
+    assert found.failure_reason == "the pool is full" and found.source_id == first.source_id
+    assert kept(world) == ["v1"] and world.leftovers() == []
+    world.fault = lambda point: None
+    found = await world.snapshot("base")
+    assert (found.version, found.failed_version, found.failure_reason) == (2, 0, "")
+
+
+async def test_a_first_version_that_fails_leaves_a_row_for_an_hour_and_the_name_free(world: World) -> None:
+    await world.machine()
+
+    def broken(point: str) -> None:
+        if point == "before publish":
+            raise OSError("on purpose")
+
+    world.fault = broken
+    await world.control.save_snapshot(OWNER, "web", "base")
+    failed = (await world.control.snapshot_done(OWNER, "base")).snapshot
+    assert (failed.status, failed.version, failed.failed_version) == (SnapshotStatus.FAILED, 0, 1)
+    assert world.leftovers() == []
+    now = failed.tried_at_ms
+    await one_round(world.store, world.pool, now)
+    assert [view.snapshot.name for view in await world.control.snapshots(OWNER)] == ["base"]
+    world.fault = lambda point: None
+    found = await world.snapshot("base")
+    assert (found.version, found.id != failed.id) == (1, True)
+    await one_round(world.store, world.pool, now + FAILED_KEPT_MS + 10_000)
+    assert len(await world.control.snapshots(OWNER)) == 1, "only failed ones are forgotten"
+
+
+async def test_a_machine_that_is_removed_meanwhile_fails_it_and_the_name_is_free(world: World) -> None:
+    await world.machine()
+    with world.host.hold("save disk") as hold:
+        await world.control.save_snapshot(OWNER, "web", "base")
+        await hold.reached()
+        waiting = asyncio.ensure_future(world.control.snapshot_done(OWNER, "base"))
+        await world.control.destroy_machine(OWNER, "web")
+        assert (await waiting).snapshot.status is SnapshotStatus.FAILED
+    found = (await world.control.snapshot_done(OWNER, "base")).snapshot
+    assert (found.status, found.failure_reason) == (SnapshotStatus.FAILED, "machine 'web' was removed meanwhile")
+    assert world.leftovers() == []
+    await world.machine("api")
+    assert (await world.snapshot("base", "api")).source_name == "api"
+
+
+async def test_it_outlives_its_machine_and_keeps_the_image(world: World) -> None:
+    await world.machine()
+    found = await world.snapshot("base")
+    await world.control.destroy_machine(OWNER, "web")
+    assert (await world.control.snapshot_view(OWNER, "base")).snapshot == found
+    manifest.read(world.pool.snapshot_dir(found.id, 1), "it")
+    with pytest.raises(WrongState, match="it is used by snapshot 'base'; remove them first"):
+        await world.control.remove_image(OWNER, "debian-13")
+    await world.control.remove_snapshot(OWNER, "base")
+    await world.control.remove_image(OWNER, "debian-13")
+    assert kept(world) == [] and world.leftovers() == []
+
+
+async def test_only_its_owner_sees_it_and_names_are_theirs(world: World) -> None:
+    await world.machine()
+    found = await world.snapshot("base")
+    for ref in ("base", found.id):
+        with pytest.raises(NotFound, match=r"^snapshot not found$"):
+            world.control.snapshot(OTHER, ref)
+        with pytest.raises(NotFound, match=r"^snapshot not found$"):
+            await world.control.remove_snapshot(OTHER, ref)
+    assert await world.control.snapshots(OTHER) == []
+    with pytest.raises(NotFound, match="VM 'web' not found"):
+        await world.control.save_snapshot(OTHER, "web", "mine")
+
+
+@pytest.mark.parametrize("name", ["", "Up", "a/b", "../x", "-a", "a" * 64, "a\n", "snap_" + "a" * 20])
+async def test_a_name_that_is_none_is_refused(world: World, name: str) -> None:
+    await world.machine()
+    with pytest.raises(InvalidArgument):
+        await world.control.save_snapshot(OWNER, "web", name)
+    assert await world.control.snapshots(OWNER) == []
+
+
+async def test_what_does_not_run_is_not_saved(world: World) -> None:
+    await world.machine()
+    await world.control.stop_machine(OWNER, "web")
+    with pytest.raises(WrongState, match="machine 'web' must be running to save a snapshot; it is stopped"):
+        await world.control.save_snapshot(OWNER, "web", "base")
+    assert await world.control.snapshots(OWNER) == []
+
+
+async def test_while_one_is_saved_the_name_and_the_machine_are_busy(world: World) -> None:
+    await world.machine()
+    await world.machine("api")
+    with world.host.hold("save memory"):
+        await world.control.save_snapshot(OWNER, "web", "base")
+        with pytest.raises(Busy, match="machine 'web' is busy: save of snapshot 'base' is running"):
+            await world.control.save_snapshot(OWNER, "web", "other")
+        with pytest.raises(Busy, match="snapshot 'base' is being saved from machine 'web'"):
+            await world.control.save_snapshot(OWNER, "api", "base")
+        with pytest.raises(Busy, match="snapshot 'base' is being saved from machine 'web'"):
+            await world.control.remove_snapshot(OWNER, "base")
+    assert (await world.control.snapshot_done(OWNER, "base")).snapshot.version == 1
+    await world.settled("api")
+    assert world.leftovers() == []
+
+
+async def test_one_that_is_in_use_is_not_removed_and_an_older_version_waits(world: World) -> None:
+    await world.machine()
+    found = await world.snapshot("base")
+    capture = world.pool.snapshot_dir(found.id, 1)
+    async with world.drivers.holds.hold(capture, "copy"):
+        with pytest.raises(Busy, match="snapshot 'base' was not removed: 'copy' is being made from it"):
+            await world.control.remove_snapshot(OWNER, "base")
+        await world.snapshot("base")
+        manifest.read(capture, "what is held is still there")
+    assert kept(world) == ["v2"]
+    await world.control.remove_snapshot(OWNER, "base")
+    assert world.leftovers() == []
+
+
+async def test_a_caller_who_leaves_changes_nothing(world: World) -> None:
+    await world.machine()
+    saving = asyncio.ensure_future(world.control.save_snapshot(OWNER, "web", "base"))
+    await asyncio.sleep(0)
+    saving.cancel()
+    await asyncio.wait([saving])
+    await world.settled()
+    assert (await world.control.snapshot_done(OWNER, "base")).snapshot.version == 1
+
+
+@pytest.mark.parametrize("write", ["begin_snapshot", "update_snapshot", "begin_operation"])
+async def test_a_store_that_cannot_write_leaves_nothing(
+    world: World, write: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.machine()
+
+    async def full(*arguments: object, **values: object) -> None:
+        raise WrongState("boxd's database cannot be written: the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.store, write, full)
+        with pytest.raises(BoxdError, match="disk is full"):
+            await world.control.save_snapshot(OWNER, "web", "base")
+            async with asyncio.timeout(LIMIT):
+                await world.settled()
+            view = await world.control.snapshot_done(OWNER, "base")
+            raise WrongState(f"the disk is full: {view.snapshot.failure_reason}")
+    world.switch.dead = True
+    world.drop()
+    await world.start()
+    assert world.leftovers() == []
+    assert (await world.snapshot("base")).version == 1
