@@ -56,8 +56,8 @@ async def test_expired_tokens_are_swept(service: ServiceWithAccounts) -> None:
 
 
 async def test_a_key_that_goes_takes_its_tokens_with_it(service: ServiceWithAccounts, owner: Caller) -> None:
-    revoked: list[str] = []
-    service.on_revoked(revoked.append)
+    revoked: list[tuple[str, str]] = []
+    service.on_revoked(lambda key_id, why: revoked.append((key_id, why)))
     row, key = await service.create_api_key(owner, "ci", 0)
     token = (await service.exchange(key)).token
     assert service.authenticate(token).key_id == row.id
@@ -69,7 +69,7 @@ async def test_a_key_that_goes_takes_its_tokens_with_it(service: ServiceWithAcco
         await service.exchange(key)
     with pytest.raises(NotFound):
         await service.delete_api_key(owner, row.id)
-    assert revoked == [row.id]
+    assert revoked == [(row.id, "")]
 
 
 async def test_a_key_that_expires_ends_its_tokens(service: ServiceWithAccounts, owner: Caller) -> None:

@@ -178,7 +178,7 @@ class FakeService(ServiceRoutes):
             raise Unauthenticated("the API key is not valid")
         return Caller("u_owner", "k_1")
 
-    def on_revoked(self, listener: Callable[[str], None]) -> None:
+    def on_revoked(self, listener: Callable[[str, str], None]) -> None:
         """Nothing is ever revoked here: see service_accounts for keys that come and go."""
 
     async def create_machine(self, caller: Caller, new: NewMachine) -> Machine:

@@ -41,7 +41,7 @@ class ServiceWithAccounts(FakeService):
     async def exchange(self, key: str) -> Token:
         return await self.credentials.exchange(key)
 
-    def on_revoked(self, listener: Callable[[str], None]) -> None:
+    def on_revoked(self, listener: Callable[[str, str], None]) -> None:
         self.credentials.on_revoked(listener)
 
     def api_keys(self, caller: Caller) -> Sequence[ApiKey]:

@@ -71,7 +71,7 @@ class World:
         self.switch = Switch()
         store = self._store = open_store(settings.database)
         if not store.users():
-            await store.add_user(User(OWNER.user_id, "ada"))
+            await store.add_user(User(OWNER.user_id, "ada", is_owner=True))
         self.pool = DirectoryPool(self.home / "pool", "copy", "it is a test's")
         self.hypervisor = FakeHypervisor(self.host, switch=self.switch)
         drivers = Drivers(

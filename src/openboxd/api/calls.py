@@ -61,11 +61,14 @@ class Calls:
             if not self._calls:
                 self._idle.set()
 
-    def revoke(self, key_id: str) -> None:
-        """End the streams that came with this key. Single answers were admitted and are on their way."""
+    def revoke(self, key_id: str, why: str = "") -> None:
+        """End the streams that came with this key; without a reason it was deleted, else its user may do less now.
+
+        Single answers were admitted and are on their way.
+        """
         for task, call in self._calls.items():
             if call.key_id == key_id and call.streams:
-                self._end(task, call, Unauthenticated(f"{call.name} was ended: its API key was deleted"))
+                self._end(task, call, _cut_off(call, why))
 
     async def stop(self, grace: float) -> None:
         """Take no more calls; give those under way `grace` seconds, then end them."""
@@ -87,6 +90,12 @@ class Calls:
         if call.verdict is None and task is not asyncio.current_task():
             call.verdict = verdict
             task.cancel()
+
+
+def _cut_off(call: Call, why: str) -> BoxdError:
+    if why:
+        return Interrupted(f"{call.name} was ended: {why}")
+    return Unauthenticated(f"{call.name} was ended: its API key was deleted")
 
 
 def _stopped(call: Call) -> BoxdError:

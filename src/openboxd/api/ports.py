@@ -72,8 +72,8 @@ class Service(Protocol):
         """A token for an API key. Raises Unauthenticated."""
         ...
 
-    def on_revoked(self, listener: Callable[[str], None]) -> None:
-        """Be told the id of every key that is deleted from now on."""
+    def on_revoked(self, listener: Callable[[str, str], None]) -> None:
+        """Be told the id of every key whose calls must end from now on, and why; no reason: it was deleted."""
         ...
 
     # -- machines

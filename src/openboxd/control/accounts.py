@@ -27,9 +27,14 @@ _SSH_TYPES = ("ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp
 _SSH_SECURITY_KEYS = ("sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com")
 
 
+def new_secret(prefix: str) -> str:
+    """The prefix and 40 base62 characters: 238 random bits, so that a plain digest is a safe way to store it."""
+    return prefix + "".join(secrets.choice(BASE62) for _ in range(KEY_LENGTH))
+
+
 def new_key() -> str:
-    """bxd_ and 40 base62 characters: 238 random bits, so that a plain digest is a safe way to store it."""
-    return KEY_PREFIX + "".join(secrets.choice(BASE62) for _ in range(KEY_LENGTH))
+    """An API key."""
+    return new_secret(KEY_PREFIX)
 
 
 def digest_of(key: str) -> str:
@@ -48,12 +53,22 @@ def is_expired(key: ApiKey, now: float) -> bool:
 
 
 async def create_owner(store: ControlStore, name: str, key: str) -> None:
-    """Make the first user, unless there is one, and give them `key`."""
-    users = store.users()
-    user = users[0] if users else User(id="u_" + secrets.token_hex(8), name=name)
-    if not users:
+    """Make the owner of this host, unless there is one, and give them `key`."""
+    user = owner_of_host(store)
+    if user is None:
+        user = User(id=new_user_id(), name=name, is_owner=True)
         await store.add_user(user)
     await add_api_key(store, user.id, "owner", key)
+
+
+def owner_of_host(store: ControlStore) -> User | None:
+    """Who manages the accounts of this host; None before its first start."""
+    return next((user for user in store.users() if user.is_owner), None)
+
+
+def new_user_id() -> str:
+    """u_ and 16 hex characters."""
+    return "u_" + secrets.token_hex(8)
 
 
 async def add_api_key(store: ControlStore, user_id: str, name: str, key: str) -> None:

@@ -6,14 +6,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from openboxd.control import names
+from openboxd.control.access import Access, Act
 from openboxd.control.creation import Creation
 from openboxd.control.credentials import Credentials
 from openboxd.control.images import Images
 from openboxd.control.inventory import Inventory
 from openboxd.control.ports import ControlStore, ImageBuilder
 from openboxd.control.routes import Routes
-from openboxd.errors import BoxdError, machine_not_found
+from openboxd.errors import BoxdError
 from openboxd.model import Caller, Finding, Machine, MachineStatus
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker
@@ -46,6 +46,7 @@ class Base:
         self._drivers, self._store, self._examine = drivers, store, examine
         self._images = Images(store, drivers.pool, builder, drivers.fault)
         self._credentials = Credentials(store)
+        self._access = Access(store, drivers.settings.reach)
         self._routes = Routes(store, drivers.ways, drivers.settings.exposed_ports)
         self._background: set[asyncio.Task[None]] = set()
         self._creation = Creation(drivers, store, self._images, self._routes)
@@ -63,15 +64,17 @@ class Base:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    def machine(self, caller: Caller, ref: str) -> Machine:
-        """A machine by id or name. Raises NotFound, also for what the caller may not see."""
-        machine = self._store.machine(ref) if names.is_uuid(ref) else self._store.machine_named(ref)
-        if machine is None or machine.status is MachineStatus.DESTROYED or machine.owner_id != caller.user_id:
-            raise machine_not_found(ref)
-        return machine
+    def machine(self, caller: Caller, ref: str, act: Act = Act.USE) -> Machine:
+        """A machine by id or name, to do that with it. Raises NotFound, also for what the caller may not see."""
+        return self._access.machine(caller, ref, act)
 
-    def machines(self, caller: Caller, selector: Sequence[str] = ()) -> Sequence[Machine]:
-        """The caller's machines whose labels match every "k=v" or "k"."""
+    def machines(
+        self, caller: Caller, selector: Sequence[str] = (), org: str = "", *, everywhere: bool = False
+    ) -> Sequence[Machine]:
+        """The caller's own machines, those of an organization, or all that they see, whose labels match.
+
+        A machine that asks is told all that it sees.
+        """
         wanted = [item.partition("=") for item in selector]
 
         def matches(machine: Machine) -> bool:
@@ -79,7 +82,13 @@ class Base:
                 machine.labels.get(key) == value if sign else key in machine.labels for key, sign, value in wanted
             )
 
-        return [m for m in self._store.machines() if m.owner_id == caller.user_id and matches(m)]
+        found = self._access.machines(caller)
+        if org:
+            belongs_to = self._access.org(caller, org)[0].id
+            found = [machine for machine in found if machine.org_id == belongs_to]
+        elif not everywhere and not caller.machine_id:
+            found = [machine for machine in found if machine.owner_id == caller.user_id]
+        return [machine for machine in found if matches(machine)]
 
-    def _worker(self, caller: Caller, ref: str) -> MachineWorker:
-        return self.team.worker(self.machine(caller, ref).id)
+    def _worker(self, caller: Caller, ref: str, act: Act = Act.USE) -> MachineWorker:
+        return self.team.worker(self.machine(caller, ref, act).id)

@@ -13,11 +13,12 @@ from openboxd.control.checkpoints import Checkpoints
 from openboxd.control.guests import Guests
 from openboxd.control.keys import Account
 from openboxd.control.machines import Machines
+from openboxd.control.orgs import Organizations
 from openboxd.control.ways import WaysIn
 from openboxd.model import Caller, Finding, Image, Progress
 
 
-class Control(Account, Machines, WaysIn, Checkpoints, Guests):
+class Control(Account, Organizations, Machines, WaysIn, Checkpoints, Guests):
     """Implements `api.ports.Service`."""
 
     async def close(self, limit: float = 30.0) -> None:
@@ -38,11 +39,13 @@ class Control(Account, Machines, WaysIn, Checkpoints, Guests):
         return self._images.listed()
 
     def build_image(self, caller: Caller, name: str) -> AsyncIterator[Progress | Image]:
-        """Build or join or reuse; progress, then the image."""
+        """Build or join or reuse; progress, then the image. Everybody's disk: the owner of this host does that."""
+        self._access.host_owner(caller, "build images")
         return self._images.build(name)
 
     async def remove_image(self, caller: Caller, name: str) -> None:
         """Remove an image that no machine uses."""
+        self._access.host_owner(caller, "remove images")
         await self._images.remove(name)
 
     def default_image(self) -> str:
@@ -51,4 +54,5 @@ class Control(Account, Machines, WaysIn, Checkpoints, Guests):
 
     async def doctor(self, caller: Caller) -> Sequence[Finding]:
         """What this host offers and lacks."""
+        self._access.person(caller, "examine the host")
         return await self._examine()

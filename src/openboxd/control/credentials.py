@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from openboxd.control import accounts, tokens
 from openboxd.control.ports import ControlStore
@@ -18,8 +18,8 @@ NAME_LIMIT = 64
 LONGEST = 100 * 365 * 86_400
 """Seconds. A key that lives longer than this was meant to have no end; the sum must fit the store."""
 
-Revoked = Callable[[str], None]
-"""Told the id of a key that opens nothing any more."""
+Revoked = Callable[[str, str], None]
+"""Told the id of a key whose calls under way must end, and why, as a clause; no reason: it was deleted."""
 
 
 class Credentials:
@@ -85,11 +85,19 @@ class Credentials:
         if all(key.id == key_id or accounts.is_expired(key, now) for key in keys):
             raise WrongState("this is the account's last API key and was not deleted; make another one first")
         await self._store.delete_api_key(key_id)
+        self._tell([key_id])
+
+    def cut_off(self, user_ids: Collection[str], why: str) -> None:
+        """Users may do less than before: calls of theirs that stream end, and those that may go on come again."""
+        self._tell([key.id for user_id in user_ids for key in self._store.api_keys(user_id)], why)
+
+    def _tell(self, key_ids: Sequence[str], why: str = "") -> None:
         for listener in list(self._listeners):
-            listener(key_id)
+            for key_id in key_ids:
+                listener(key_id, why)
 
     def on_revoked(self, listener: Revoked) -> None:
-        """Be told of every key that is deleted from now on."""
+        """Be told of every key whose calls must end from now on."""
         self._listeners.append(listener)
 
     # -- SSH keys

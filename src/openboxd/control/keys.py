@@ -32,28 +32,39 @@ class Account(Base):
 
     def api_keys(self, caller: Caller) -> Sequence[ApiKey]:
         """The caller's API keys."""
+        self._access.person(caller, "see API keys")
         return self._credentials.keys(caller)
 
     async def create_api_key(self, caller: Caller, name: str, lifetime: int) -> tuple[ApiKey, str]:
         """Make a key that lives `lifetime` seconds, 0 = without end."""
+        self._access.person(caller, "make API keys")
         return await self._credentials.create_key(caller, name, lifetime)
 
     async def delete_api_key(self, caller: Caller, key_id: str) -> None:
         """Delete a key, which opens nothing from now on."""
+        self._access.person(caller, "delete API keys")
         await self._credentials.delete_key(caller, key_id)
 
-    def on_revoked(self, listener: Callable[[str], None]) -> None:
-        """Be told the id of every key that is deleted from now on."""
+    def user_name(self, user_id: str) -> str:
+        """For people to read; empty for somebody who is not there any more."""
+        user = self._store.user(user_id)
+        return user.name if user else ""
+
+    def on_revoked(self, listener: Callable[[str, str], None]) -> None:
+        """Be told the id of every key whose calls must end from now on, and why."""
         self._credentials.on_revoked(listener)
 
     def ssh_keys(self, caller: Caller) -> Sequence[SshKey]:
         """The caller's linked SSH keys."""
+        self._access.person(caller, "see SSH keys")
         return self._credentials.ssh_keys(caller)
 
     async def link_ssh_key(self, caller: Caller, public_key: str, device_id: str, label: str) -> None:
         """Link a public SSH key."""
+        self._access.person(caller, "link SSH keys")
         await self._credentials.link_ssh_key(caller, public_key, device_id, label)
 
     async def unlink_ssh_key(self, caller: Caller, fingerprint: str) -> None:
         """Remove a linked SSH key."""
+        self._access.person(caller, "unlink SSH keys")
         await self._credentials.unlink_ssh_key(caller, fingerprint)

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Collection, Mapping
 
 from openboxd.control import changes, names, sizes
+from openboxd.control.access import Act
 from openboxd.control.base import Base
 from openboxd.control.creation import Wanted
 from openboxd.errors import AlreadyExists, InvalidArgument
@@ -48,7 +49,7 @@ class Machines(Base):
     async def rename_machine(self, caller: Caller, ref: str, name: str) -> Machine:
         """Give a machine another name; one that runs is rebooted, and this returns when its guest has answered."""
         names.check_machine_name(name)
-        worker = self._worker(caller, ref)
+        worker = self._worker(caller, ref, Act.MANAGE)
         other = self._store.machine_named(name)
         if other is not None and other.id != worker.id:
             raise AlreadyExists(f"a machine named '{name}' exists already; choose another name")
@@ -57,7 +58,7 @@ class Machines(Base):
 
     async def resize_machine(self, caller: Caller, ref: str, vcpu: int, memory_bytes: int) -> tuple[Machine, bool]:
         """Give a machine another size; the machine, and whether it was rebooted for that."""
-        worker = self._worker(caller, ref)
+        worker = self._worker(caller, ref, Act.MANAGE)
         if not vcpu and not memory_bytes:
             raise InvalidArgument("say how many vCPUs or how much memory the machine is to have")
         order = Resize(sizes.choose_size(vcpu, memory_bytes))
@@ -76,7 +77,7 @@ class Machines(Base):
 
     async def set_delete_after(self, caller: Caller, ref: str, secs: int, cron: str) -> Machine:
         """Set, replace or (with neither) clear the timer that removes the machine."""
-        machine = self.machine(caller, ref)
+        machine = self.machine(caller, ref, Act.MANAGE)
         at = changes.deadline_ms(secs, cron, time.time_ns() // 1_000_000)
         machine = await self._store.update_machine(
             machine.id, delete_at_ms=at, delete_after_secs=secs, delete_after_cron=cron
@@ -100,7 +101,7 @@ class Machines(Base):
 
     async def destroy_machine(self, caller: Caller, ref: str) -> None:
         """End a machine and all it owns; takes over from whatever runs on it."""
-        await self.team.destroy(self.machine(caller, ref).id, caller.user_id)
+        await self.team.destroy(self.machine(caller, ref, Act.REMOVE).id, caller.user_id)
 
     def suggest_name(self, caller: Caller) -> str:
         """A name that is free now."""

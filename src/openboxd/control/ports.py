@@ -6,11 +6,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from openboxd.control.people_ports import PeopleStore
 from openboxd.model import ApiKey, ExposedPort, Image, Machine, Route, Snapshot, SshKey, User
 from openboxd.ports import Report, Store
 
 
-class ControlStore(Store, Protocol):
+class ControlStore(Store, PeopleStore, Protocol):
     """The store as control sees it. The promises of `ports.Store` hold here too."""
 
     def users(self) -> Sequence[User]: ...

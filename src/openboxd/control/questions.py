@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from openboxd.control.access import Access
 from openboxd.control.ports import ControlStore
 from openboxd.errors import NotFound, NotSupported
 from openboxd.host.ssh_ca import HostIdentity
 from openboxd.model import Machine
 
 LOGIN = "boxd"
-"""The user whose login the machine's owner may have; nobody logs in as another by a linked key."""
+"""The user whose login those who may use the machine may have; nobody logs in as another by a linked key."""
 
 Identify = Callable[[Machine], HostIdentity]
 """The machine's host key; reads and writes files."""
@@ -48,11 +49,11 @@ class Questions:
         raise NotSupported("this daemon does not answer such a question")
 
     def _keys(self, machine: Machine, user: object, fingerprint: object) -> list[str]:
-        """The line for authorized_keys, if the machine's owner has linked this key."""
+        """The line for authorized_keys, if somebody who may use the machine has linked this key."""
         if user != LOGIN:
             return []
-        keys = self._store.ssh_keys(machine.owner_id)
-        return [key.public_key for key in keys if key.fingerprint == fingerprint]
+        keys = Access(self._store).ssh_keys(machine)
+        return [key.public_key for key in keys if key.fingerprint == fingerprint][:1]
 
     async def _identity(self, machine: Machine, certificate: object) -> dict[str, Any]:
         """Nothing if the guest has it already: the private key does not travel without need."""

@@ -6,8 +6,6 @@ deleted or expires takes its tokens with it at once.
 
 from __future__ import annotations
 
-import secrets
-
 from openboxd.control import accounts
 from openboxd.control.ports import ControlStore
 from openboxd.errors import NotFound, Unauthenticated
@@ -19,15 +17,10 @@ LIFETIME = 3600
 that left they would exchange on every call."""
 
 
-def new_token() -> str:
-    """bxt_ and 40 base62 characters."""
-    return PREFIX + "".join(secrets.choice(accounts.BASE62) for _ in range(accounts.KEY_LENGTH))
-
-
 async def exchange(store: ControlStore, key: str, now: float) -> Token:
     """A token for an API key. Raises Unauthenticated."""
     caller, _ = accounts.authenticate(store, key, now)
-    token = new_token()
+    token = accounts.new_secret(PREFIX)
     expires_at = int(now) + LIFETIME
     try:
         await store.add_token(caller.key_id, accounts.digest_of(token), expires_at, int(now))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from openboxd.control.access import Act
 from openboxd.control.base import Base
 from openboxd.model import Caller, ExposedPort, Held, Machine, RouteView
 
@@ -38,12 +39,12 @@ class WaysIn(Base):
 
     async def expose_port(self, caller: Caller, ref: str, port: int, protocol: str) -> tuple[Machine, ExposedPort]:
         """Give a machine's port a public one."""
-        machine = self.machine(caller, ref)
+        machine = self.machine(caller, ref, Act.MANAGE)
         return machine, await self._routes.expose(machine, port, protocol)
 
     async def unexpose_port(self, caller: Caller, ref: str, port: int) -> tuple[Machine, ExposedPort]:
         """Take a port's public one away."""
-        machine = self.machine(caller, ref)
+        machine = self.machine(caller, ref, Act.MANAGE)
         return machine, await self._routes.unexpose(machine, port)
 
     def exposed_ports(self, caller: Caller, ref: str = "") -> Sequence[tuple[Machine, ExposedPort]]:

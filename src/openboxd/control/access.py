@@ -1,0 +1,190 @@
+"""Who may do what to a machine: the one place where that is decided.
+
+Every use-case names what it is about to do and gets the machine, or a refusal. Access to whatever a machine has
+(checkpoints, events, routes, console, files) is exactly access to the machine (S36). What a caller may not see is
+never read, so it cannot be told from what does not exist: neither by the sentence nor by the time it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+from openboxd.control import names
+from openboxd.control.ports import ControlStore
+from openboxd.errors import InvalidArgument, NotFound, PermissionDenied, machine_not_found
+from openboxd.model import Caller, Machine, MachineStatus, Membership, Org, OrgRole, Scope, SshKey, User
+
+
+class Act(StrEnum):
+    """What is done to a machine, as a verb for sentences."""
+
+    USE = "use"  # everything that is not below: look, run, copy, save, restore, start, stop, lead traffic to it
+    MANAGE = "change"  # its name, size, public ports, removal timer
+    REMOVE = "remove"
+    SHARE = "share"  # or end that
+
+
+class Role(StrEnum):
+    """What a caller is to a machine that they see."""
+
+    OWNER = "owner"
+    ADMIN = "admin"  # owner or admin of the organization that it is shared with
+    MEMBER = "member"  # of that organization; also every other machine that is shared with it
+    ITSELF = "itself"  # the machine speaks of itself
+    NEIGHBOUR = "neighbour"  # another machine of the same owner speaks
+
+
+MAY: dict[Role, frozenset[Act]] = {
+    Role.OWNER: frozenset(Act),
+    Role.ADMIN: frozenset(Act),
+    Role.MEMBER: frozenset({Act.USE}),
+    Role.ITSELF: frozenset({Act.USE, Act.MANAGE}),
+    Role.NEIGHBOUR: frozenset({Act.USE, Act.MANAGE, Act.REMOVE}),
+}
+
+MANAGERS = (OrgRole.OWNER, OrgRole.ADMIN)
+
+OWNERS_MACHINES, ITSELF_ONLY = "owner", "self"
+"""What a machine that speaks for itself reaches: what its owner does, or nothing but itself."""
+
+
+class Access:
+    """Decides over what the store knows."""
+
+    def __init__(self, store: ControlStore, reach: str = OWNERS_MACHINES) -> None:
+        self._store, self._reach = store, reach
+
+    # -- machines
+
+    def machine(self, caller: Caller, ref: str, act: Act = Act.USE) -> Machine:
+        """The machine with this id or name, for a caller who is about to do this to it.
+
+        Raises:
+            NotFound: there is none, or the caller does not see it: one and the same.
+            PermissionDenied: they see it, and may not do that.
+        """
+        kind = "machine_id" if names.is_uuid(ref) else "name"
+        machine = self._store.machine_in(self._scope(caller), **{kind: ref})
+        if machine is None:
+            raise machine_not_found(ref)
+        role = self._role(caller, machine)
+        if act not in MAY[role]:
+            raise _denied(role, act, machine)
+        return machine
+
+    def machines(self, caller: Caller) -> Sequence[Machine]:
+        """All machines that the caller sees, oldest first."""
+        return self._store.machines_in(self._scope(caller))
+
+    def _scope(self, caller: Caller) -> Scope:
+        """What the caller sees.
+
+        Whoever may use a shared machine can speak as it. So it sees what they all see, not what its owner does.
+        """
+        speaker = self._store.machine(caller.machine_id) if caller.machine_id else None
+        if caller.machine_id and (speaker is None or speaker.status is MachineStatus.DESTROYED):
+            return Scope()
+        only = speaker.id if speaker is not None and self._reach == ITSELF_ONLY else ""
+        if speaker is not None and speaker.shared:
+            return Scope(orgs=frozenset({speaker.org_id}), only=only)
+        orgs = frozenset(member.org_id for member in self._store.memberships(caller.user_id))
+        return Scope(caller.user_id, orgs, only)
+
+    def _role(self, caller: Caller, machine: Machine) -> Role:
+        """What the caller is to a machine that they see."""
+        if caller.machine_id:
+            speaker = machine if machine.id == caller.machine_id else self._store.machine(caller.machine_id)
+            if speaker is None or speaker.shared or machine.owner_id != speaker.owner_id:
+                return Role.MEMBER
+            return Role.ITSELF if speaker is machine else Role.NEIGHBOUR
+        if machine.owner_id == caller.user_id:
+            return Role.OWNER
+        found = [m for m in self._store.memberships(caller.user_id) if m.org_id == machine.org_id]
+        return Role.ADMIN if found and found[0].role in MANAGERS else Role.MEMBER
+
+    def ssh_keys(self, machine: Machine) -> Sequence[SshKey]:
+        """The keys that may log in to a machine: those of all who may use it."""
+        members = self._store.members(machine.org_id) if machine.shared else ()
+        users = {machine.owner_id, *(member.user_id for member in members)}
+        return [key for user_id in sorted(users) for key in self._store.ssh_keys(user_id)]
+
+    def may_create(self, caller: Caller) -> None:
+        """Raises PermissionDenied for a machine that reaches nothing but itself."""
+        if caller.machine_id and self._reach == ITSELF_ONLY:
+            raise PermissionDenied("machines of this host act on themselves only; nothing was made")
+
+    # -- accounts
+
+    def person(self, caller: Caller, what: str) -> None:
+        """Raises PermissionDenied if a machine asks for `what`, which is a matter of the account."""
+        if caller.machine_id:
+            raise PermissionDenied(f"a machine cannot {what}; do that outside, with an API key")
+
+    def host_owner(self, caller: Caller, what: str) -> User:
+        """The caller, who is the owner of this host. Raises PermissionDenied."""
+        self.person(caller, what)
+        user = self._store.user(caller.user_id)
+        if user is None or not user.is_owner:
+            raise PermissionDenied(f"only the owner of this host can {what}; nothing was changed")
+        return user
+
+    # -- organizations
+
+    def org(self, caller: Caller, ref: str, *, manage: bool = False) -> tuple[Org, Membership]:
+        """The caller's organization of this id or name; an empty one means the only one they are in.
+
+        Raises:
+            NotFound: none, or the caller is no member: one and the same.
+            InvalidArgument: none was named, and there are several.
+            PermissionDenied: `manage`, and the caller is neither its owner nor an admin.
+        """
+        self.person(caller, "look after organizations")
+        mine = self.orgs(caller)
+        org, member = _only(mine) if not ref else _named(mine, ref)
+        if manage and member.role not in MANAGERS:
+            raise PermissionDenied(f"only the owner and the admins of organization '{org.name}' can do that")
+        return org, member
+
+    def orgs(self, caller: Caller) -> Sequence[tuple[Org, Membership]]:
+        """The organizations that the caller is in, by name; a machine is in the one that it is shared with."""
+        members = {member.org_id: member for member in self._store.memberships(caller.user_id)}
+        seen: Callable[[Org], bool] = lambda org: org.id in members
+        if caller.machine_id:
+            orgs = self._scope(caller).orgs if self._is_shared(caller) else frozenset()
+            seen = lambda org: org.id in members and org.id in orgs
+        return [(org, members[org.id]) for org in self._store.orgs() if seen(org)]
+
+    def _is_shared(self, caller: Caller) -> bool:
+        speaker = self._store.machine(caller.machine_id)
+        return speaker is not None and speaker.shared
+
+
+def _denied(role: Role, act: Act, machine: Machine) -> PermissionDenied:
+    if role is Role.ITSELF:
+        hint = "; use 'boxd machine remove --self' in it" if act is Act.REMOVE else "; do that outside"
+        return PermissionDenied(f"machine '{machine.name}' cannot {act} itself{hint}")
+    return PermissionDenied(
+        f"only the owner of machine '{machine.name}' and the admins of its organization can {act} it; "
+        f"it is {machine.status} and was not changed"
+    )
+
+
+def _only(mine: Sequence[tuple[Org, Membership]]) -> tuple[Org, Membership]:
+    if not mine:
+        raise NotFound("you are in no organization; 'boxd org new NAME' makes one")
+    if len(mine) > 1:
+        raise InvalidArgument(f"name one of your organizations: {', '.join(org.name for org, _ in mine)}")
+    return mine[0]
+
+
+def _named(mine: Sequence[tuple[Org, Membership]], ref: str) -> tuple[Org, Membership]:
+    found = next((pair for pair in mine if ref in (pair[0].id, pair[0].name)), None)
+    if found is None:
+        raise org_not_found(ref)
+    return found
+
+
+def org_not_found(ref: str) -> NotFound:
+    """The wording for an organization that is not there, or that the caller is not in."""
+    return NotFound(f"organization '{ref}' not found")
