@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from openboxd.control.control import Control
 from openboxd.control.questions import Questions
 from openboxd.edge.caddy import Caddy
 from openboxd.edge.gates import Gates
-from openboxd.edge.serve import findings, serve_https
+from openboxd.edge.serve import findings, serve_https, unserved
 from openboxd.errors import BoxdError, HostUnfit, NotFound, because
 from openboxd.guest import payload
 from openboxd.guest.connector import ChannelConnector
@@ -123,7 +124,8 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
     try:
         pool = open_pool(settings)
         metrics = Metrics()
-        gates = Gates(settings.gates_dir, settings.ways_host, waited=metrics.holds.observe)
+        why = partial(unserved, settings)
+        gates = Gates(settings.gates_dir, settings.ways_host, waited=metrics.holds.observe, unserved=why)
         front: list[Caddy | None] = []  # what `doctor` asks, once it is there
         network = await choose(settings, store.machines())
         control = _control(settings, store, pool, gates, network, front, metrics, fault)

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from openboxd.api.ports import Service
-from openboxd.model import Caller, CheckpointStatus, CheckpointView, Event, Image, Machine, Progress, Verification
+from openboxd.model import (
+    Caller,
+    CheckpointStatus,
+    CheckpointView,
+    CustomDomainView,
+    Event,
+    Image,
+    Machine,
+    Progress,
+    Verification,
+)
 from openboxd.wire import boxd_api_pb2 as pb
 from openboxd.wire import openboxd_host_pb2 as host_pb
 
@@ -38,9 +48,21 @@ def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.Ge
         bot_protection=machine.bot_protection != "off",
         bot_protection_mode=machine.bot_protection,
         labels=dict(machine.labels),
+        custom_domains=[custom_domain_to_wire(view) for view in service.domains_of(caller, machine)],
         created_by=machine.owner_id,
         created_by_name=user.name if user.id == machine.owner_id else "",
         status_reason=machine.status_reason,
+    )
+
+
+def custom_domain_to_wire(view: CustomDomainView) -> pb.CustomDomainInfo:
+    """A domain of somebody's own."""
+    return pb.CustomDomainInfo(
+        domain=view.domain,
+        vm_id=view.machine.id,
+        vm_name=view.machine.name,
+        status="pending" if view.problem else "active",
+        last_error=view.problem,
     )
 
 

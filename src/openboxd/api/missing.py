@@ -23,7 +23,6 @@ TOPICS = (
     ("ShareVm|UnshareVm", "sharing machines"),
     ("Token", "tokens"),
     ("Var|Secret", "variables and secrets"),
-    ("Domain", "custom domains"),
     ("Disk", "extra disks"),
     ("Backup", "backups"),
     ("Billing|Plan|Checkout|Usage", "billing"),

@@ -15,6 +15,7 @@ from openboxd.model import (
     Caller,
     Checkpoint,
     CheckpointView,
+    CustomDomainView,
     Event,
     ExecRequest,
     ExposedPort,
@@ -150,6 +151,14 @@ class Service(Protocol):
 
     async def unexpose_port(self, caller: Caller, ref: str, port: int) -> tuple[Machine, ExposedPort]: ...
     def exposed_ports(self, caller: Caller, ref: str = "") -> Sequence[tuple[Machine, ExposedPort]]: ...
+
+    async def add_custom_domain(self, caller: Caller, ref: str, domain: str) -> CustomDomainView:
+        """Raises InvalidArgument, AlreadyExists."""
+        ...
+
+    def custom_domains(self, caller: Caller) -> Sequence[CustomDomainView]: ...
+    def domains_of(self, caller: Caller, machine: Machine) -> Sequence[CustomDomainView]: ...
+    async def remove_custom_domain(self, caller: Caller, domain: str) -> None: ...
 
     def last_hold(self, caller: Caller, ref: str) -> Held:
         """What the machine's last swap cost those who came in meanwhile."""

@@ -90,6 +90,15 @@ def complete_machine(context: click.Context, parameter: click.Parameter, begun: 
     return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
 
 
+def complete_domain(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Domains of one's own."""
+
+    async def names(client: Client) -> list[str]:
+        return [found.domain for found in await client.domains()]
+
+    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
+
+
 def complete_copy(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """One side of a copy: a path in a machine after `NAME:`, else a machine or a path of this host."""
     machine, colon, path = begun.partition(":")

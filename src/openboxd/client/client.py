@@ -154,6 +154,19 @@ class Client:
         request, path = pb.ListExposedPortsRequest(vm=ref), f"{BOXD_API}ListExposedPorts"
         return list((await self._connection.unary(path, request, pb.ListExposedPortsResponse)).forwards)
 
+    async def domains(self) -> list[pb.CustomDomainInfo]:
+        """Domains of one's own, of all machines."""
+        request, path = pb.ListCustomDomainsRequest(), f"{BOXD_API}ListCustomDomains"
+        return list((await self._connection.unary(path, request, pb.ListCustomDomainsResponse)).domains)
+
+    async def add_domain(self, ref: str, domain: str) -> pb.CustomDomainInfo:
+        request, path = pb.AddCustomDomainRequest(vm_id=ref, domain=domain), f"{BOXD_API}AddCustomDomain"
+        return (await self._connection.unary(path, request, pb.AddCustomDomainResponse)).domain
+
+    async def remove_domain(self, domain: str) -> None:
+        request, path = pb.RemoveCustomDomainRequest(domain=domain), f"{BOXD_API}RemoveCustomDomain"
+        await self._connection.unary(path, request, pb.RemoveCustomDomainResponse)
+
     async def root_certificate(self) -> str:
         """PEM of the root behind the machines' HTTPS domains."""
         request, path = host_pb.RootCertificateRequest(), f"{HOST}RootCertificate"

@@ -10,6 +10,7 @@ from openboxd.control.access import Access, Act
 from openboxd.control.creation import Creation
 from openboxd.control.credentials import Credentials
 from openboxd.control.images import Images
+from openboxd.control.domains import Domains
 from openboxd.control.inventory import Inventory
 from openboxd.control.ports import ControlStore, ImageBuilder
 from openboxd.control.routes import Routes
@@ -50,6 +51,7 @@ class Base:
         self._routes = Routes(store, drivers.ways, drivers.settings.exposed_ports)
         self._background: set[asyncio.Task[None]] = set()
         self._creation = Creation(drivers, store, self._images, self._routes)
+        self._domains = Domains(store, drivers.ways, self._routes, self.zone, drivers.settings.domains)
         self._inventory = Inventory(store, drivers.pool, drivers.metrics)
         self._editing = asyncio.Lock()  # an edit of labels reads, then writes
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from openboxd.control.access import Act
 from openboxd.control.base import Base
-from openboxd.model import Caller, ExposedPort, Held, Machine, RouteView
+from openboxd.errors import NotFound
+from openboxd.model import Caller, CustomDomainView, ExposedPort, Held, Machine, RouteView
 
 
 class WaysIn(Base):
@@ -51,6 +52,25 @@ class WaysIn(Base):
         """The exposed ports of a machine, or of all the caller's machines."""
         found = [self.machine(caller, ref)] if ref else self.machines(caller)
         return [(machine, exposed) for machine in found for exposed in self._routes.exposed(machine)]
+
+    async def add_custom_domain(self, caller: Caller, ref: str, domain: str) -> CustomDomainView:
+        """Lead a domain of the caller's own to a machine."""
+        return await self._domains.add(self.machine(caller, ref), domain)
+
+    def custom_domains(self, caller: Caller) -> Sequence[CustomDomainView]:
+        """The domains of all the caller's machines."""
+        return [view for machine in self.machines(caller) for view in self._domains.listed(machine)]
+
+    def domains_of(self, caller: Caller, machine: Machine) -> Sequence[CustomDomainView]:
+        """The domains of a machine that the caller was shown."""
+        return self._domains.listed(machine)
+
+    async def remove_custom_domain(self, caller: Caller, domain: str) -> None:
+        """Lead a domain nowhere. Raises NotFound, also for what others own."""
+        found = next((view for view in self.custom_domains(caller) if view.domain == domain), None)
+        if found is None:
+            raise NotFound(f"domain '{domain}' not found")
+        await self._domains.remove(found.machine, domain)
 
     def last_hold(self, caller: Caller, ref: str) -> Held:
         """What the machine's last swap cost those who came in meanwhile."""

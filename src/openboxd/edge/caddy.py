@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import ssl
@@ -18,7 +19,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from openboxd.edge.caddy_config import Front, caddy_config
+from openboxd.edge.caddy_config import LABEL, Front, caddy_config, socket_of
 from openboxd.errors import BoxdError, HostUnfit
 from openboxd.host.files import make_directory, write_atomic
 from openboxd.host.process import clean_environment
@@ -32,6 +33,7 @@ PAUSES = (0.2, 1.0, 3.0, 10.0, 30.0)
 STEADY = 60.0
 """Seconds after which one that runs counts as well."""
 
+_NAME = re.compile(rf"(?:{LABEL}\.)+{LABEL}")
 _READY = "serving initial configuration"
 _PROBE = 0.05
 _STOP = 5.0
@@ -112,7 +114,7 @@ class Caddy:
     async def _announce(self) -> None:
         """It serves when a handshake succeeds: its own certificate is made after it has begun to listen."""
         await self._loaded.wait()
-        serves = bool(self.front.acme_email)  # then there is none until somebody asks
+        serves = self.front.is_public  # then there is none until somebody asks
         while not serves:
             serves = await asyncio.to_thread(_handshake, self.front)
             await asyncio.sleep(0 if serves else _PROBE)
@@ -205,8 +207,9 @@ def certificate_wanted(front: Front) -> Callable[[str], bool]:
     def wanted(name: str) -> bool:
         if name in front.domains or (front.api and name == f"app{suffix}"):
             return True
-        socket_name = name.removesuffix(suffix)
-        plain = socket_name != name and "/" not in socket_name and not socket_name.startswith(".")
-        return plain and (front.gates / socket_name).is_socket()
+        if not _NAME.fullmatch(name):
+            return False
+        file = name.removesuffix(suffix) if name.endswith(suffix) else socket_of(name)
+        return (front.gates / file).is_socket()
 
     return wanted

@@ -2,22 +2,26 @@
 
 It is written once and never changed while Caddy runs: each change would close every WebSocket of every machine.
 Machines come and go as sockets in one directory. The part of the host name before the zone, `web` or
-`<label>.web`, is the name of the socket; Caddy runs in that directory, since a socket address holds 107 bytes only.
+`<label>.web`, is the name of the socket, and `=www.example.org` that of a domain of one's own; Caddy runs in that
+directory, since a socket address holds 107 bytes only.
 
-Nothing here makes Caddy turn to a public certificate directory unless ACME is asked for: the last policy is always
-our own issuer's. Upstream connections are not kept alive, so none outlives the run it leads to, and "established in
-the gate" means "in flight".
+Nothing here makes Caddy turn to a public certificate directory unless ACME is asked for: there is always a policy for
+all names, and it is our own issuer's unless there is an account. Upstream connections are not kept alive, so none
+outlives the run it leads to, and "established in the gate" means "in flight".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
+
+PRIVATE = ("localhost", "test", "internal", "local")
+"""Top-level domains that no public directory has anything to do with."""
 
 LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 """A DNS label as machines and routes have them."""
@@ -35,7 +39,8 @@ class Front:
         root, root_key: our own root, PEM.
         ask: URL that says whether a certificate may be made for a name.
         api: host:port of the API, where `app.<zone>` finds the exchange of keys; empty = nowhere.
-        acme_email: account for certificates of a public directory; empty = our own root signs.
+        acme_email: account for certificates of a public directory; empty = our own root signs. It signs for a zone
+            that no directory would sign for in any case.
         acme_directory: URL of the directory; empty = Caddy's default.
         domains: further host names, each with the socket it leads to.
     """
@@ -57,6 +62,16 @@ class Front:
     def https_port(self) -> int:
         """Port of the HTTPS address."""
         return int(self.https.rpartition(":")[2])
+
+    @property
+    def is_public(self) -> bool:
+        """The zone's certificates come from a public directory."""
+        return bool(self.acme_email) and self.zone.rpartition(".")[2] not in PRIVATE
+
+
+def socket_of(domain: str) -> str:
+    """The name of the socket behind a domain of one's own; no machine's name begins like this."""
+    return f"={domain}"
 
 
 def caddy_config(front: Front) -> Json:
@@ -83,6 +98,8 @@ def _https_server(front: Front) -> Json:
     domains = [_route({"host": [name]}, socket, front) for name, socket in sorted(front.domains.items())]
     name = {"name": "machine", "pattern": rf"^((?:{LABEL}\.)?{LABEL})\.{re.escape(front.zone)}$"}
     machines = _route({"vars_regexp": {"{http.request.host}": name}}, "{http.regexp.machine.1}", front)
+    host = {"name": "domain", "pattern": rf"^((?:{LABEL}\.)+{LABEL})$"}
+    custom = _route({"vars_regexp": {"{http.request.host}": host}}, socket_of("{http.regexp.domain.1}"), front)
     nobody = {"handle": [_text(404, "there is no machine at {http.request.host}\n")]}
     return {
         "listen": [f"tcp/{front.https}"],
@@ -91,7 +108,7 @@ def _https_server(front: Front) -> Json:
         "tls_connection_policies": [{}],
         "read_header_timeout": "30s",
         "idle_timeout": "5m",
-        "routes": [*_exchange(front), *domains, machines, nobody],
+        "routes": [*_exchange(front), *domains, machines, custom, nobody],
         "errors": {"routes": [{"handle": [_text(502, "the connection to {http.request.host} was cut\n")]}]},
     }
 
@@ -108,7 +125,7 @@ def _route(match: Json, socket: str, front: Front) -> Json:
     """Lead to the gate if there is one; the file is looked for after the name is known, hence two levels."""
     there = {"file": {"root": str(front.gates), "try_files": [socket]}}
     secure = [{"handler": "headers", "response": {"set": {"Strict-Transport-Security": ["max-age=31536000"]}}}]
-    handlers = [*(secure if front.acme_email else []), _proxy(socket)]
+    handlers = [*(secure if front.is_public else []), _proxy(socket)]
     inner = {"match": [there], "handle": handlers, "terminal": True}
     return {"match": [match], "handle": [{"handler": "subroute", "routes": [inner]}]}
 
@@ -144,23 +161,22 @@ def _text(status: int, text: str) -> Json:
 
 def _tls(front: Front) -> Json:
     """One wildcard serves all machines, but covers one label only: names below it get theirs at the first request."""
-    internal = {"module": "internal"}
-    on_demand: list[Json] = [{"on_demand": True, "issuers": [internal]}]
     automation = {"on_demand": {"ask": front.ask}}
-    if front.acme_email:
-        return {"automation": automation | {"policies": [_acme(front), *on_demand]}}
+    others: Json = {"on_demand": True, "issuers": [_acme(front) if front.acme_email else _INTERNAL]}
+    if front.is_public:  # a wildcard would need the zone's DNS, so each machine gets a certificate of its own
+        return {"automation": automation | {"policies": [others]}}
     wildcard = f"*.{front.zone}"
-    policies = [{"subjects": [wildcard], "issuers": [internal]}, *on_demand]
+    policies = [{"subjects": [wildcard], "issuers": [_INTERNAL]}]
+    policies += [{"subjects": [f"*.{wildcard}"], "on_demand": True, "issuers": [_INTERNAL]}, others]
     return {"certificates": {"automate": [wildcard]}, "automation": automation | {"policies": policies}}
 
 
+_INTERNAL: Json = {"module": "internal"}
+
+
 def _acme(front: Front) -> Json:
-    """A wildcard would need the zone's DNS, so each machine gets a certificate of its own."""
-    subjects: Sequence[str] = [f"*.{front.zone}", f"*.*.{front.zone}", *sorted(front.domains)]
     issuer = {"module": "acme", "email": front.acme_email}
-    if front.acme_directory:
-        issuer["ca"] = front.acme_directory
-    return {"subjects": subjects, "on_demand": True, "issuers": [issuer]}
+    return issuer | ({"ca": front.acme_directory} if front.acme_directory else {})
 
 
 def _pki(front: Front) -> Json:

@@ -7,12 +7,14 @@ occasion, never a failure: the machine itself is not concerned.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from openboxd.edge.caddy_config import socket_of
 from openboxd.edge.found_port import FoundPort
 from openboxd.edge.gate import Dial, Gate, GateState, Limits, Waited
 from openboxd.edge.listener import listen_tcp, listen_unix
@@ -29,6 +31,9 @@ LOOK_LIMIT = 2.0
 SSH_PORT = 22
 SSH_STARTS, SSH_RETRY = 20.0, 0.1
 """Every guest has an sshd, which comes up after the agent, and starts anew when it is given another host key."""
+
+SOCKET_NAME = 107
+"""Bytes of a socket's name that the HTTPS front, which works in their directory, can connect to."""
 
 log = logging.getLogger(__name__)
 
@@ -68,15 +73,22 @@ class Gates:
     Args:
         directory: where host names are sockets; private.
         host: address that TCP ports are listened on.
+        unserved: why the HTTPS front does not serve a domain of one's own yet; empty if it does.
         waited: told the seconds that each held connection waited.
     """
 
     def __init__(
-        self, directory: Path, host: str, limits: Limits | None = None, waited: Waited = lambda seconds: None
+        self,
+        directory: Path,
+        host: str,
+        limits: Limits | None = None,
+        waited: Waited = lambda seconds: None,
+        unserved: Callable[[str], str] = lambda domain: "",
     ) -> None:
         make_directory(directory)
         self._waited = waited
         self._directory, self._host, self._limits = directory, host, limits
+        self._unserved = unserved
         self._machines: dict[str, MachineGates] = {}
         self._owners: dict[str, Gate] = {}  # whose socket a host name is
         self._arranging = asyncio.Lock()
@@ -120,7 +132,11 @@ class Gates:
             try:
                 await self._add(machine, way)
             except OSError as error:
-                what = f"port {way.public_port} of the host" if way.public_port else f"the socket of '{way.host}'"
+                what = (
+                    f"port {way.public_port} of the host"
+                    if way.public_port
+                    else f"the socket of '{way.host or way.domain}'"
+                )
                 text = f"{machine.title(way)} cannot be reached: {what} cannot be listened on: {error.strerror}"
                 if machine.problems.get(way) != text:
                     log.warning("%s", text)
@@ -130,16 +146,18 @@ class Gates:
 
     async def _add(self, machine: MachineGates, way: Way) -> None:
         """Raises OSError if it cannot be listened on."""
-        path = self._directory / way.host
-        listener = listen_unix(path) if way.host else listen_tcp(self._host, way.public_port)
+        path = self._directory / _file(way)
+        if len(_file(way)) > SOCKET_NAME:
+            raise OSError(errno.ENAMETOOLONG, f"it has more than {SOCKET_NAME} characters")
+        listener = listen_unix(path) if _file(way) else listen_tcp(self._host, way.public_port)
         limits = self._limits or Limits()
         if way.public_port and way.port == SSH_PORT:
             limits = replace(limits, starting=SSH_STARTS, retry=SSH_RETRY)
-        dial, title, http = machine.dial(way), machine.title(way), bool(way.host)
+        dial, title, http = machine.dial(way), machine.title(way), bool(_file(way))
         gate = Gate(listener, dial, title, http=http, limits=limits, waited=self._waited)
         machine.gates[way] = gate
-        if way.host:
-            self._owners[way.host] = gate
+        if _file(way):
+            self._owners[_file(way)] = gate
         if machine.state is GateState.HELD:
             gate.begin_hold()
         elif machine.state is GateState.SHUT:
@@ -147,9 +165,9 @@ class Gates:
 
     async def _remove(self, machine: MachineGates, way: Way) -> None:
         gate = machine.gates.pop(way)
-        if self._owners.get(way.host) is gate:  # else the name has gone over to another machine
-            del self._owners[way.host]
-            (self._directory / way.host).unlink(missing_ok=True)
+        if self._owners.get(_file(way)) is gate:  # else the name has gone over to another machine
+            del self._owners[_file(way)]
+            (self._directory / _file(way)).unlink(missing_ok=True)
         await gate.close()
 
     # -- how a machine is
@@ -222,3 +240,13 @@ class Gates:
         for path in stray:
             path.unlink(missing_ok=True)
         return len(stray)
+
+    def domain_problem(self, domain: str) -> str:
+        """See ports.Ways."""
+        ways = ((way, text) for machine in self._machines.values() for way, text in machine.problems.items())
+        return next((text for way, text in ways if way.domain == domain), "") or self._unserved(domain)
+
+
+def _file(way: Way) -> str:
+    """The name of a way's socket, as the HTTPS front finds it; empty for a TCP port."""
+    return socket_of(way.domain) if way.domain else way.host

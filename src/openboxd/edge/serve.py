@@ -34,6 +34,18 @@ async def serve_https(settings: Settings, api: str = "") -> AsyncIterator[Caddy 
         yield await stack.enter_async_context(running(Caddy(replace(front, ask=url), settings.run_dir)))
 
 
+def unserved(settings: Settings, domain: str) -> str:
+    """Why a domain of one's own is not served yet; empty if it is. Our root signs at once, a directory may not."""
+    if not settings.https:
+        return "HTTPS is switched off (BOXD_HTTPS=off)"
+    if not settings.acme_email:
+        return ""
+    kept = _front(settings, "").storage / "certificates"
+    if any(kept.glob(f"*/{domain}/{domain}.crt")):
+        return ""
+    return "it has no certificate yet: point its DNS at this host, and open it once"
+
+
 def _front(settings: Settings, api: str) -> Front:
     authority = open_authority(settings.tls_dir)
     # Caddy keeps using the intermediate certificate that it finds, so each root has a directory of its own.

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from openboxd.model import (
     Checkpoint,
+    CustomDomain,
     Event,
     ExposedPort,
     Image,
@@ -126,6 +127,10 @@ class Store(Protocol):
 
     def fact(self, name: str) -> str:
         """A fact about the host that was kept under this name; empty if none was."""
+        ...
+
+    def custom_domains(self, machine_id: str = "") -> Sequence[CustomDomain]:
+        """Domains of people's own, those of one machine or of all, by name."""
         ...
 
     async def keep_fact(self, name: str, value: str) -> None:

@@ -51,3 +51,7 @@ class Ways(Protocol):
     def is_free(self, public_port: int) -> bool:
         """Nobody on the host listens on this port where machines' ports are listened on."""
         ...
+    def domain_problem(self, domain: str) -> str:
+        """Why a domain of one's own that leads to a machine is not served yet; empty if it is."""
+        ...
+

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0009"
+REVISION = "0010"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(

@@ -15,6 +15,7 @@ from typing import Any
 from openboxd.model import (
     ApiKey,
     Checkpoint,
+    CustomDomain,
     Event,
     ExposedPort,
     Image,
@@ -25,7 +26,19 @@ from openboxd.model import (
     SshKey,
     User,
 )
-from openboxd.store import accounts, checkpoints, engine, events, facts, images, journal, machines, routes, snapshots
+from openboxd.store import (
+    accounts,
+    checkpoints,
+    domains,
+    engine,
+    events,
+    facts,
+    images,
+    journal,
+    machines,
+    routes,
+    snapshots,
+)
 from openboxd.store.engine import translated
 from openboxd.store.people import People
 from openboxd.store.rows import encode
@@ -216,6 +229,18 @@ class SqlStore(People):
     def public_ports_in_use(self) -> frozenset[int]:
         """Ports of the host that machines have, exposed ones and those for SSH."""
         return self._read(routes.public_ports)
+
+    def custom_domains(self, machine_id: str = "") -> Sequence[CustomDomain]:
+        """Of one machine or of all, by name."""
+        return self._read(domains.listed, machine_id)
+
+    async def add_custom_domain(self, domain: CustomDomain) -> None:
+        """Raises AlreadyExists if it leads to a machine."""
+        await self._writer.write(domains.add, domain)
+
+    async def delete_custom_domain(self, domain: str) -> None:
+        """Harmless twice."""
+        await self._writer.write(domains.remove, domain)
 
     # -- images
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openboxd.model import Held, Machine, MachineStatus, Way
+from openboxd.model import Held, Machine, MachineStatus, Route, Way
 from openboxd.ports import Agent, Store, Ways
 
 SSH_PORT = 22
@@ -17,10 +17,20 @@ def ways_in(store: Store, machine: Machine) -> list[Way]:
     default = routes.pop("", None)
     ways = [Way(default.port if default else 0, host=machine.name)]
     ways += [Way(route.port, host=f"{route.name}.{machine.name}") for route in routes.values()]
-    ways += [Way(exposed.port, public_port=exposed.public_port) for exposed in store.exposed_ports(machine.id)]
+    ways += _custom(store, machine, default.port if default else 0, list(routes.values()))
+    for exposed in store.exposed_ports(machine.id):
+        ways += [Way(exposed.port, public_port=exposed.public_port, protocol=one) for one in exposed.protocols]
     if machine.ssh_port:
         ways.append(Way(SSH_PORT, public_port=machine.ssh_port))
     return ways
+
+
+def _custom(store: Store, machine: Machine, port: int, routes: Sequence[Route]) -> list[Way]:
+    """A machine's own domains, and names of routes below them unless somebody gave such a name a place of its own."""
+    everywhere = {row.domain for row in store.custom_domains()}
+    own = [row.domain for row in store.custom_domains(machine.id)]
+    named = [Way(route.port, domain=f"{route.name}.{domain}") for domain in own for route in routes]
+    return [*(Way(port, domain=domain) for domain in own), *(way for way in named if way.domain not in everywhere)]
 
 
 async def follow(ways: Ways, machine: Machine, agent: Agent | None) -> Held:
@@ -60,3 +70,6 @@ class NoWays:
 
     def is_free(self, public_port: int) -> bool:
         return True
+    def domain_problem(self, domain: str) -> str:
+        return ""
+

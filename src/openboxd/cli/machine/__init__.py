@@ -9,6 +9,7 @@ from openboxd.cli.machine.change import label, rename, resize
 from openboxd.cli.machine.config import config
 from openboxd.cli.machine.connect import connect
 from openboxd.cli.machine.cp import cp
+from openboxd.cli.machine.domain import domain
 from openboxd.cli.machine.events import events
 from openboxd.cli.machine.exec import exec_command
 from openboxd.cli.machine.expose import expose
@@ -43,6 +44,7 @@ for command in (
     connect,
     cp,
     proxy,
+    domain,
     expose,
     ssh_config,
     logs,
