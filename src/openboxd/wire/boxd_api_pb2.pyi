@@ -1427,7 +1427,7 @@ class CreateVmFromSnapshotRequest(_message.Message):
     def __init__(self, snapshot: _Optional[str] = ..., name: _Optional[str] = ..., config: _Optional[_Union[VmConfig, _Mapping]] = ..., org: _Optional[str] = ..., isolated: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ..., spec: _Optional[_Union[MachineSpec, _Mapping]] = ...) -> None: ...
 
 class SnapshotInfo(_message.Message):
-    __slots__ = ("snapshot_id", "name", "version", "status", "size_bytes", "updated_at", "vcpu", "memory_bytes", "use_count", "created_at", "failed_version", "failure_reason", "archived", "storage")
+    __slots__ = ("snapshot_id", "name", "version", "status", "size_bytes", "updated_at", "vcpu", "memory_bytes", "use_count", "created_at", "failed_version", "failure_reason", "archived", "storage", "total_bytes", "shared_bytes", "source_name", "source_vm_id", "image_ref", "pause_us", "duration_ms")
     SNAPSHOT_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -1442,6 +1442,13 @@ class SnapshotInfo(_message.Message):
     FAILURE_REASON_FIELD_NUMBER: _ClassVar[int]
     ARCHIVED_FIELD_NUMBER: _ClassVar[int]
     STORAGE_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SHARED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_NAME_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_VM_ID_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_REF_FIELD_NUMBER: _ClassVar[int]
+    PAUSE_US_FIELD_NUMBER: _ClassVar[int]
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
     snapshot_id: str
     name: str
     version: int
@@ -1456,7 +1463,14 @@ class SnapshotInfo(_message.Message):
     failure_reason: str
     archived: bool
     storage: str
-    def __init__(self, snapshot_id: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[int] = ..., status: _Optional[str] = ..., size_bytes: _Optional[int] = ..., updated_at: _Optional[int] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., use_count: _Optional[int] = ..., created_at: _Optional[int] = ..., failed_version: _Optional[int] = ..., failure_reason: _Optional[str] = ..., archived: _Optional[bool] = ..., storage: _Optional[str] = ...) -> None: ...
+    total_bytes: int
+    shared_bytes: int
+    source_name: str
+    source_vm_id: str
+    image_ref: str
+    pause_us: int
+    duration_ms: int
+    def __init__(self, snapshot_id: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[int] = ..., status: _Optional[str] = ..., size_bytes: _Optional[int] = ..., updated_at: _Optional[int] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., use_count: _Optional[int] = ..., created_at: _Optional[int] = ..., failed_version: _Optional[int] = ..., failure_reason: _Optional[str] = ..., archived: _Optional[bool] = ..., storage: _Optional[str] = ..., total_bytes: _Optional[int] = ..., shared_bytes: _Optional[int] = ..., source_name: _Optional[str] = ..., source_vm_id: _Optional[str] = ..., image_ref: _Optional[str] = ..., pause_us: _Optional[int] = ..., duration_ms: _Optional[int] = ...) -> None: ...
 
 class CreateCheckpointRequest(_message.Message):
     __slots__ = ("vm", "name")

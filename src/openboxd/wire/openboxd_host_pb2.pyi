@@ -83,6 +83,12 @@ class WaitCheckpointRequest(_message.Message):
     name: str
     def __init__(self, vm: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
+class WaitSnapshotRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
 class VerifyCheckpointRequest(_message.Message):
     __slots__ = ("vm", "name")
     VM_FIELD_NUMBER: _ClassVar[int]

@@ -60,6 +60,11 @@ class HostStub:
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.WaitCheckpointRequest.SerializeToString,
                 response_deserializer=openboxd_dot_wire_dot_boxd__api__pb2.CheckpointInfo.FromString,
                 _registered_method=True)
+        self.WaitSnapshot = channel.unary_unary(
+                '/openboxd.v1.Host/WaitSnapshot',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.WaitSnapshotRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_boxd__api__pb2.SnapshotInfo.FromString,
+                _registered_method=True)
         self.VerifyCheckpoint = channel.unary_stream(
                 '/openboxd.v1.Host/VerifyCheckpoint',
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointRequest.SerializeToString,
@@ -123,6 +128,13 @@ class HostServicer:
 
     def WaitCheckpoint(self, request, context):
         """Answers when the checkpoint is no longer pending.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WaitSnapshot(self, request, context):
+        """Answers when no version of the snapshot is pending any more.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -195,6 +207,11 @@ def add_HostServicer_to_server(servicer, server):
                     servicer.WaitCheckpoint,
                     request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.WaitCheckpointRequest.FromString,
                     response_serializer=openboxd_dot_wire_dot_boxd__api__pb2.CheckpointInfo.SerializeToString,
+            ),
+            'WaitSnapshot': grpc.unary_unary_rpc_method_handler(
+                    servicer.WaitSnapshot,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.WaitSnapshotRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_boxd__api__pb2.SnapshotInfo.SerializeToString,
             ),
             'VerifyCheckpoint': grpc.unary_stream_rpc_method_handler(
                     servicer.VerifyCheckpoint,
@@ -362,6 +379,33 @@ class Host:
             '/openboxd.v1.Host/WaitCheckpoint',
             openboxd_dot_wire_dot_openboxd__host__pb2.WaitCheckpointRequest.SerializeToString,
             openboxd_dot_wire_dot_boxd__api__pb2.CheckpointInfo.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WaitSnapshot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/WaitSnapshot',
+            openboxd_dot_wire_dot_openboxd__host__pb2.WaitSnapshotRequest.SerializeToString,
+            openboxd_dot_wire_dot_boxd__api__pb2.SnapshotInfo.FromString,
             options,
             channel_credentials,
             insecure,
