@@ -38,7 +38,6 @@ class Settings:
         pool_bytes: size of a pool image to be made; 0 = a share of what is free.
         metrics: who may read them: "loopback", "any" or "off".
         reach: what a machine that speaks for itself may touch: "owner", all that its owner may, or "self".
-        reach: what a machine that speaks for itself may touch: "owner", all that its owner may, or "self".
         mirror: where image builds fetch Debian packages; empty = mmdebstrap's default.
         stop_timeout: seconds a guest may take for a clean shutdown before its run is killed.
         boot_timeout: seconds until a booted guest's agent must have answered.
@@ -63,7 +62,6 @@ class Settings:
     tls_key: Path | None = None
     pool_bytes: int = 0
     metrics: str = "loopback"
-    reach: str = "owner"
     reach: str = "owner"
     mirror: str = ""
     stop_timeout: float = 60.0
@@ -147,9 +145,6 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     reach = environ.get("BOXD_MACHINE_REACH", "owner")
     if reach not in ("owner", "self"):
         raise InvalidArgument(f"BOXD_MACHINE_REACH is '{reach}'; it must be owner or self")
-    reach = environ.get("BOXD_MACHINE_REACH", "owner")
-    if reach not in ("owner", "self"):
-        raise InvalidArgument(f"BOXD_MACHINE_REACH is '{reach}'; it must be owner or self")
     listen = listen or environ.get("BOXD_LISTEN") or DEFAULT_LISTEN
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit() or not 0 <= int(port) <= 65535:
@@ -179,7 +174,6 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         tls_key=Path(tls_key).absolute() if tls_key else None,
         pool_bytes=_size("BOXD_POOL_SIZE", environ.get("BOXD_POOL_SIZE", "")),
         metrics=metrics,
-        reach=reach,
         reach=reach,
         mirror=environ.get("BOXD_MIRROR", ""),
     )
