@@ -47,6 +47,10 @@ def test_own_fields_begin_at_1000():
     }
     assert own == {
         "GetVmResponse.status_reason",
+        "ShareVmRequest.org",
+        "VmUsage.checkpoint_bytes",
+        "VmUsage.checkpoint_gib_hours",
+        "WhoamiResponse.is_host_owner",
         "RestoreCheckpointResponse.held_connections",
         "RestoreCheckpointResponse.longest_wait_ms",
         *(

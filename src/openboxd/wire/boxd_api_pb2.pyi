@@ -899,16 +899,18 @@ class WhoamiRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class WhoamiResponse(_message.Message):
-    __slots__ = ("user_id", "pubkey_fingerprints", "billing", "display_name")
+    __slots__ = ("user_id", "pubkey_fingerprints", "billing", "display_name", "is_host_owner")
     USER_ID_FIELD_NUMBER: _ClassVar[int]
     PUBKEY_FINGERPRINTS_FIELD_NUMBER: _ClassVar[int]
     BILLING_FIELD_NUMBER: _ClassVar[int]
     DISPLAY_NAME_FIELD_NUMBER: _ClassVar[int]
+    IS_HOST_OWNER_FIELD_NUMBER: _ClassVar[int]
     user_id: str
     pubkey_fingerprints: _containers.RepeatedScalarFieldContainer[str]
     billing: BillingInfo
     display_name: str
-    def __init__(self, user_id: _Optional[str] = ..., pubkey_fingerprints: _Optional[_Iterable[str]] = ..., billing: _Optional[_Union[BillingInfo, _Mapping]] = ..., display_name: _Optional[str] = ...) -> None: ...
+    is_host_owner: bool
+    def __init__(self, user_id: _Optional[str] = ..., pubkey_fingerprints: _Optional[_Iterable[str]] = ..., billing: _Optional[_Union[BillingInfo, _Mapping]] = ..., display_name: _Optional[str] = ..., is_host_owner: _Optional[bool] = ...) -> None: ...
 
 class BillingInfo(_message.Message):
     __slots__ = ("subscription_status", "past_due_since", "max_vms", "vcpu", "memory_bytes", "balance_micro", "billing_mode", "currency", "ceiling_vcpu", "ceiling_memory_bytes")
@@ -1791,10 +1793,12 @@ class DeleteApiKeyResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ShareVmRequest(_message.Message):
-    __slots__ = ("vm_id",)
+    __slots__ = ("vm_id", "org")
     VM_ID_FIELD_NUMBER: _ClassVar[int]
+    ORG_FIELD_NUMBER: _ClassVar[int]
     vm_id: str
-    def __init__(self, vm_id: _Optional[str] = ...) -> None: ...
+    org: str
+    def __init__(self, vm_id: _Optional[str] = ..., org: _Optional[str] = ...) -> None: ...
 
 class ShareVmResponse(_message.Message):
     __slots__ = ()
@@ -1899,7 +1903,7 @@ class StateSeconds(_message.Message):
     def __init__(self, running: _Optional[int] = ..., standby: _Optional[int] = ..., hibernated: _Optional[int] = ..., stopped: _Optional[int] = ...) -> None: ...
 
 class VmUsage(_message.Message):
-    __slots__ = ("vm_id", "name", "owner", "owner_name", "sharing", "status", "vcpu", "memory_bytes", "disk_bytes", "seconds", "vcpu_hours", "ram_gib_hours", "disk_gib_hours", "cost_micro", "complete")
+    __slots__ = ("vm_id", "name", "owner", "owner_name", "sharing", "status", "vcpu", "memory_bytes", "disk_bytes", "seconds", "vcpu_hours", "ram_gib_hours", "disk_gib_hours", "cost_micro", "complete", "checkpoint_bytes", "checkpoint_gib_hours")
     VM_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
@@ -1915,6 +1919,8 @@ class VmUsage(_message.Message):
     DISK_GIB_HOURS_FIELD_NUMBER: _ClassVar[int]
     COST_MICRO_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_GIB_HOURS_FIELD_NUMBER: _ClassVar[int]
     vm_id: str
     name: str
     owner: str
@@ -1930,7 +1936,9 @@ class VmUsage(_message.Message):
     disk_gib_hours: float
     cost_micro: int
     complete: bool
-    def __init__(self, vm_id: _Optional[str] = ..., name: _Optional[str] = ..., owner: _Optional[str] = ..., owner_name: _Optional[str] = ..., sharing: _Optional[str] = ..., status: _Optional[str] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., seconds: _Optional[_Union[StateSeconds, _Mapping]] = ..., vcpu_hours: _Optional[float] = ..., ram_gib_hours: _Optional[float] = ..., disk_gib_hours: _Optional[float] = ..., cost_micro: _Optional[int] = ..., complete: _Optional[bool] = ...) -> None: ...
+    checkpoint_bytes: int
+    checkpoint_gib_hours: float
+    def __init__(self, vm_id: _Optional[str] = ..., name: _Optional[str] = ..., owner: _Optional[str] = ..., owner_name: _Optional[str] = ..., sharing: _Optional[str] = ..., status: _Optional[str] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., seconds: _Optional[_Union[StateSeconds, _Mapping]] = ..., vcpu_hours: _Optional[float] = ..., ram_gib_hours: _Optional[float] = ..., disk_gib_hours: _Optional[float] = ..., cost_micro: _Optional[int] = ..., complete: _Optional[bool] = ..., checkpoint_bytes: _Optional[int] = ..., checkpoint_gib_hours: _Optional[float] = ...) -> None: ...
 
 class GetOrgUsageRequest(_message.Message):
     __slots__ = ("org", "since", "until")

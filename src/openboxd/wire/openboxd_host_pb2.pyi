@@ -7,6 +7,112 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Quota(_message.Message):
+    __slots__ = ("machines", "vcpu", "memory_bytes", "pool_bytes")
+    MACHINES_FIELD_NUMBER: _ClassVar[int]
+    VCPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    POOL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    machines: int
+    vcpu: int
+    memory_bytes: int
+    pool_bytes: int
+    def __init__(self, machines: _Optional[int] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., pool_bytes: _Optional[int] = ...) -> None: ...
+
+class UserInfo(_message.Message):
+    __slots__ = ("id", "name", "is_owner", "quota", "used")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    IS_OWNER_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    name: str
+    is_owner: bool
+    quota: Quota
+    used: Quota
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., is_owner: _Optional[bool] = ..., quota: _Optional[_Union[Quota, _Mapping]] = ..., used: _Optional[_Union[Quota, _Mapping]] = ...) -> None: ...
+
+class AddUserRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class AddUserResponse(_message.Message):
+    __slots__ = ("user", "api_key")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    API_KEY_FIELD_NUMBER: _ClassVar[int]
+    user: UserInfo
+    api_key: str
+    def __init__(self, user: _Optional[_Union[UserInfo, _Mapping]] = ..., api_key: _Optional[str] = ...) -> None: ...
+
+class ListUsersRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListUsersResponse(_message.Message):
+    __slots__ = ("users",)
+    USERS_FIELD_NUMBER: _ClassVar[int]
+    users: _containers.RepeatedCompositeFieldContainer[UserInfo]
+    def __init__(self, users: _Optional[_Iterable[_Union[UserInfo, _Mapping]]] = ...) -> None: ...
+
+class RemoveUserRequest(_message.Message):
+    __slots__ = ("user", "remove_machines")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    REMOVE_MACHINES_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    remove_machines: bool
+    def __init__(self, user: _Optional[str] = ..., remove_machines: _Optional[bool] = ...) -> None: ...
+
+class RemoveUserResponse(_message.Message):
+    __slots__ = ("machines",)
+    MACHINES_FIELD_NUMBER: _ClassVar[int]
+    machines: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, machines: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SetQuotaRequest(_message.Message):
+    __slots__ = ("user", "machines", "vcpu", "memory_bytes", "pool_bytes")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    MACHINES_FIELD_NUMBER: _ClassVar[int]
+    VCPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    POOL_BYTES_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    machines: int
+    vcpu: int
+    memory_bytes: int
+    pool_bytes: int
+    def __init__(self, user: _Optional[str] = ..., machines: _Optional[int] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., pool_bytes: _Optional[int] = ...) -> None: ...
+
+class GetAccountRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AcceptOrgInviteRequest(_message.Message):
+    __slots__ = ("token",)
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    token: str
+    def __init__(self, token: _Optional[str] = ...) -> None: ...
+
+class AcceptOrgInviteResponse(_message.Message):
+    __slots__ = ("id", "name")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    name: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class RemoveOrgRequest(_message.Message):
+    __slots__ = ("org_id",)
+    ORG_ID_FIELD_NUMBER: _ClassVar[int]
+    org_id: str
+    def __init__(self, org_id: _Optional[str] = ...) -> None: ...
+
+class RemoveOrgResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class Progress(_message.Message):
     __slots__ = ("operation", "step", "fraction", "detail")
     OPERATION_FIELD_NUMBER: _ClassVar[int]

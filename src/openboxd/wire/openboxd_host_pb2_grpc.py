@@ -95,6 +95,41 @@ class HostStub:
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyRequest.SerializeToString,
                 response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyResponse.FromString,
                 _registered_method=True)
+        self.AddUser = channel.unary_unary(
+                '/openboxd.v1.Host/AddUser',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.AddUserRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.AddUserResponse.FromString,
+                _registered_method=True)
+        self.ListUsers = channel.unary_unary(
+                '/openboxd.v1.Host/ListUsers',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListUsersRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListUsersResponse.FromString,
+                _registered_method=True)
+        self.RemoveUser = channel.unary_unary(
+                '/openboxd.v1.Host/RemoveUser',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserResponse.FromString,
+                _registered_method=True)
+        self.SetQuota = channel.unary_unary(
+                '/openboxd.v1.Host/SetQuota',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.SetQuotaRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.UserInfo.FromString,
+                _registered_method=True)
+        self.GetAccount = channel.unary_unary(
+                '/openboxd.v1.Host/GetAccount',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.GetAccountRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.UserInfo.FromString,
+                _registered_method=True)
+        self.AcceptOrgInvite = channel.unary_unary(
+                '/openboxd.v1.Host/AcceptOrgInvite',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.AcceptOrgInviteRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.AcceptOrgInviteResponse.FromString,
+                _registered_method=True)
+        self.RemoveOrg = channel.unary_unary(
+                '/openboxd.v1.Host/RemoveOrg',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveOrgRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveOrgResponse.FromString,
+                _registered_method=True)
 
 
 class HostServicer:
@@ -180,6 +215,51 @@ class HostServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AddUser(self, request, context):
+        """Accounts of this host, for its owner.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListUsers(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveUser(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetQuota(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetAccount(self, request, context):
+        """The caller's account: limits, and what counts against them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AcceptOrgInvite(self, request, context):
+        """Organizations are BoxdApi's, but for these two.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveOrg(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_HostServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -242,6 +322,41 @@ def add_HostServicer_to_server(servicer, server):
                     servicer.UnlinkSshKey,
                     request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyRequest.FromString,
                     response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyResponse.SerializeToString,
+            ),
+            'AddUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddUser,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.AddUserRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.AddUserResponse.SerializeToString,
+            ),
+            'ListUsers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUsers,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListUsersRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListUsersResponse.SerializeToString,
+            ),
+            'RemoveUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveUser,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserResponse.SerializeToString,
+            ),
+            'SetQuota': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetQuota,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.SetQuotaRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.UserInfo.SerializeToString,
+            ),
+            'GetAccount': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetAccount,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.GetAccountRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.UserInfo.SerializeToString,
+            ),
+            'AcceptOrgInvite': grpc.unary_unary_rpc_method_handler(
+                    servicer.AcceptOrgInvite,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.AcceptOrgInviteRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.AcceptOrgInviteResponse.SerializeToString,
+            ),
+            'RemoveOrg': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveOrg,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveOrgRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveOrgResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -568,6 +683,195 @@ class Host:
             '/openboxd.v1.Host/UnlinkSshKey',
             openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyRequest.SerializeToString,
             openboxd_dot_wire_dot_openboxd__host__pb2.UnlinkSshKeyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AddUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/AddUser',
+            openboxd_dot_wire_dot_openboxd__host__pb2.AddUserRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.AddUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUsers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/ListUsers',
+            openboxd_dot_wire_dot_openboxd__host__pb2.ListUsersRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.ListUsersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/RemoveUser',
+            openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetQuota(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/SetQuota',
+            openboxd_dot_wire_dot_openboxd__host__pb2.SetQuotaRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.UserInfo.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetAccount(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/GetAccount',
+            openboxd_dot_wire_dot_openboxd__host__pb2.GetAccountRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.UserInfo.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AcceptOrgInvite(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/AcceptOrgInvite',
+            openboxd_dot_wire_dot_openboxd__host__pb2.AcceptOrgInviteRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.AcceptOrgInviteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveOrg(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/RemoveOrg',
+            openboxd_dot_wire_dot_openboxd__host__pb2.RemoveOrgRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.RemoveOrgResponse.FromString,
             options,
             channel_credentials,
             insecure,
