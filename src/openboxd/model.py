@@ -7,7 +7,7 @@ its machine, a *snapshot* one owned by an account.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -431,7 +431,12 @@ class ExposedPort:
     machine_id: str
     port: int  # of the guest
     public_port: int
-    protocol: str = "tcp"
+    protocol: str = "tcp"  # "tcp", "udp" or "both"
+
+    @property
+    def protocols(self) -> Sequence[str]:
+        """The protocols one by one."""
+        return ("tcp", "udp") if self.protocol == "both" else (self.protocol,)
 
 
 @dataclass(frozen=True)
@@ -459,13 +464,15 @@ class Way:
         port: port of the guest; 0 = found by what the guest listens on.
         host: the part of the host name before the zone; empty for the other two.
         domain: a whole host name outside the zone.
-        public_port: the TCP port; 0 for a host name.
+        public_port: the public port; 0 for a host name.
+        protocol: of the public port: "tcp" or "udp".
     """
 
     port: int
     host: str = ""
     domain: str = ""
     public_port: int = 0
+    protocol: str = "tcp"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,22 @@ class FakeConnection:
         self._writer.transport.abort()
 
 
+class FakeDatagrams:
+    """See ports.GuestDatagrams: a service that answers with its port and what it was told."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._answers: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def receive(self) -> bytes | None:
+        return await self._answers.get()
+
+    async def send(self, datagram: bytes) -> None:
+        await self._answers.put(b"%d: %s" % (self._port, datagram))
+
+    def close(self) -> None: ...
+
+
 class FakeAgent:
     """What gates need of an agent, for a guest that listens on `ports`."""
 
@@ -59,6 +75,9 @@ class FakeAgent:
         if port not in self.servers:
             raise WrongState(f"nothing answers on port {port} of the machine")
         return FakeConnection(*await asyncio.open_connection("127.0.0.1", self.servers[port].port))
+
+    async def datagrams(self, port: int) -> FakeDatagrams:
+        return FakeDatagrams(port)
 
     async def listeners(self) -> Sequence[int]:
         self.looks += 1

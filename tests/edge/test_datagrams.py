@@ -109,7 +109,7 @@ async def test_every_client_gets_its_own_answers(guest: FakeGuest, clients: list
             assert await clients[number].hear() == b"%d:hello" % number
         clients[7].say(b"again")
         assert await clients[7].hear() == b"7:again"
-        assert made.flows == 20
+        assert made.established == 20
 
 
 async def test_what_comes_while_it_is_held_is_dropped_and_flows_begin_anew(
@@ -121,7 +121,7 @@ async def test_what_comes_while_it_is_held_is_dropped_and_flows_begin_anew(
         assert await one.hear() == b"0:before"
         made.begin_hold()
         await made.drain(0.15)
-        assert (made.flows, guest.sockets[0].closed) == (0, True)
+        assert (made.established, guest.sockets[0].closed) == (0, True)
         one.say(b"meanwhile")
         with pytest.raises(TimeoutError):
             await one.hear(0.2)
@@ -139,7 +139,7 @@ async def test_a_silent_flow_ends(guest: FakeGuest, clients: list[Client]) -> No
         one = client(clients, port)
         one.say(b"x")
         assert await one.hear() == b"0:x"
-        await until(lambda: made.flows == 0)
+        await until(lambda: made.established == 0)
         assert guest.sockets[0].closed
 
 
@@ -151,7 +151,7 @@ async def test_many_clients_take_each_others_places(
         for number in range(5):
             client(clients, port).say(b"x")
             assert await clients[number].hear() == b"%d:x" % number
-        assert made.flows == 3
+        assert made.established == 3
         await until(lambda: [one.closed for one in guest.sockets] == [True, True, False, False, False])
 
 
@@ -180,13 +180,13 @@ async def test_a_guest_that_is_away_or_lost_is_reached_when_it_is_back(
         one = client(clients, port)
         guest.away = True
         one.say(b"lost")
-        await until(lambda: guest.tried == 1 and made.flows == 0)
+        await until(lambda: guest.tried == 1 and made.established == 0)
         guest.away = False
         one.say(b"here")
         assert await one.hear() == b"0:here"
         guest.sockets[0].closed = True
         one.say(b"lost too")
-        await until(lambda: made.flows == 0)
+        await until(lambda: made.established == 0)
         one.say(b"back")
         assert await one.hear() == b"1:back"
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from openboxd.edge.datagrams import listen_udp
 from openboxd.edge.gates import Gates
 from openboxd.edge.listener import listen_tcp
 from openboxd.model import Held, Way
 from tests.edge.agents import FakeAgent
-from tests.edge.guests import Client, saying
+from tests.edge.guests import Client, saying, until
 from tests.edge.https import free_port
 
 
@@ -146,12 +148,82 @@ async def test_a_taken_port_is_told_and_tried_again(gates: Gates, agent: FakeAge
     squatter = listen_tcp("127.0.0.1", 0)
     port = squatter.getsockname()[1]
     await gates.arrange("m1", "web", [Way(22, public_port=port)])
-    [problem] = gates.problems()
-    assert f"port {port} of the host cannot be listened on: Address already in use" in problem
+    await gates.arrange("m2", "other", [Way(8000, host="other")])
+    await gates.open("m1", agent)
+    [problem] = gates.problems("m1")
+    assert problem == (
+        f"port 22 of machine 'web' cannot be reached: TCP port {port} of this host is taken by another program; "
+        "it is the machine's again as soon as that one ends"
+    )
+    assert (gates.problems(), gates.problems("m2")) == ([problem], [])
+    assert not gates.is_free(port)
+    squatter.close()
+    await until(lambda: not gates.problems(), "the port is not taken back")
+    assert await said_by_port(port) == b"ssh\n"
+
+
+async def test_a_port_for_datagrams_goes_with_the_others(gates: Gates, agent: FakeAgent) -> None:
+    squatter = listen_udp("127.0.0.1", 0)
+    port = squatter.getsockname()[1]
+    assert not gates.is_free(port)
+    await gates.arrange("m1", "web", [Way(53, public_port=port, protocol=kind) for kind in ("tcp", "udp")])
+    [problem] = gates.problems("m1")
+    assert problem.startswith(
+        f"UDP port 53 of machine 'web' cannot be reached: UDP port {port} of this host is taken"
+    )
     squatter.close()
     await gates.open("m1", agent)
     assert gates.problems() == []
-    assert await said_by_port(port) == b"ssh\n"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.setblocking(False)
+        client.connect(("127.0.0.1", port))
+        client.send(b"hello")
+        async with asyncio.timeout(20):
+            assert await asyncio.get_running_loop().sock_recv(client, 99) == b"53: hello"
+    await gates.shut("m1", "machine 'web' is stopped")
+    await gates.drop("m1")
+    assert gates.is_free(port)
+
+
+async def test_an_sshd_that_drops_a_connection_before_its_first_word_is_asked_again(
+    gates: Gates, agent: FakeAgent
+) -> None:
+    """As one does that is started anew, or has too many at the door: the client only waits."""
+    port, left = free_port(), [b"", b"Exceeded MaxStartups\r\n", b"Not allowed at this time\r\n"]
+    await agent.stop(22)
+
+    async def moody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(left.pop() if left else b"SSH-2.0-x\r\n")
+        writer.write_eof()
+
+    await agent.serve(22, moody)
+    await gates.arrange("m1", "web", [Way(22, public_port=port)])
+    await gates.open("m1", agent)
+    assert await said_by_port(port) == b"SSH-2.0-x\r\n"
+    assert left == []
+
+
+async def test_whom_an_sshd_has_not_greeted_yet_a_swap_does_not_cut(gates: Gates, agent: FakeAgent) -> None:
+    port, taken = free_port(), asyncio.Event()
+    await agent.stop(22)
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        taken.set()
+        await reader.read()
+
+    await agent.serve(22, slow)
+    await gates.arrange("m1", "web", [Way(22, public_port=port)])
+    await gates.open("m1", agent)
+    asking = asyncio.create_task(said_by_port(port))
+    await taken.wait()
+    gates.hold("m1")
+    await gates.drain("m1")
+    after = FakeAgent()
+    await after.serve(22, saying(b"restored ssh\n"))
+    held = await gates.open("m1", after)
+    assert await asking == b"restored ssh\n"
+    assert held.connections == 1
+    await after.end()
 
 
 async def test_a_dead_agent_is_a_refusal(tmp_path: Path, gates: Gates, agent: FakeAgent) -> None:

@@ -110,9 +110,14 @@ class DatagramGate:
         self._loop.add_reader(listener, self._readable)
 
     @property
-    def flows(self) -> int:
-        """Clients that have one now."""
+    def established(self) -> int:
+        """Clients that have a flow now."""
         return len(self._flows)
+
+    @property
+    def waiting(self) -> int:
+        """Nobody waits for a datagram."""
+        return 0
 
     def begin_hold(self) -> None:
         """Drop what comes from now on."""

@@ -1,7 +1,7 @@
 """The gates of all machines. A machine's gates share its state: open, held or shut.
 
-What cannot be listened on (a port that somebody else has taken) is a problem that is told and tried again at the next
-occasion, never a failure: the machine itself is not concerned.
+What cannot be listened on (a port that somebody else has taken) is a problem that is told and tried again every now
+and then, never a failure: the machine itself is not concerned.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from openboxd.edge.caddy_config import socket_of
+from openboxd.edge.datagrams import DatagramGate, Datagrams, Reach, listen_udp
 from openboxd.edge.found_port import FoundPort
 from openboxd.edge.gate import Dial, Gate, GateState, Limits, Waited
 from openboxd.edge.listener import listen_tcp, listen_unix
+from openboxd.edge.speaks_first import dial_speaking
 from openboxd.edge.streams import Stream
 from openboxd.edge.through_agent import Guest, dial_agent
 from openboxd.host.files import make_directory
@@ -27,6 +29,9 @@ DRAIN = 0.15
 """Seconds that connections get to end, counted from the beginning of the hold."""
 
 LOOK_LIMIT = 2.0
+
+RETRY = 1.0
+"""Seconds after which it is looked whether a port that was taken is free."""
 
 SSH_PORT = 22
 SSH_STARTS, SSH_RETRY = 20.0, 0.1
@@ -49,7 +54,7 @@ class MachineGates:
         self.held_since = time.monotonic()
         self.found = FoundPort()
         self.ways: Sequence[Way] = ()
-        self.gates: dict[Way, Gate] = {}
+        self.gates: dict[Way, Gate | DatagramGate] = {}
         self.problems: dict[Way, str] = {}
 
     def dial(self, way: Way) -> Dial:
@@ -58,13 +63,26 @@ class MachineGates:
         async def dial() -> Stream:
             if self.guest is None:
                 raise ConnectionRefusedError(f"machine '{self.name}' has no agent")
+            if _is_ssh(way):
+                return await dial_speaking(self.guest, way.port)
             return await (dial_agent(self.guest, way.port) if way.port else self.found.dial(self.guest))
 
         return dial
 
+    def reach(self, way: Way) -> Reach:
+        """The same for datagrams of one client."""
+
+        async def reach() -> Datagrams:
+            if self.guest is None:
+                raise ConnectionRefusedError(f"machine '{self.name}' has no agent")
+            return await self.guest.datagrams(way.port)
+
+        return reach
+
     def title(self, way: Way) -> str:
         """What is behind a way, for people."""
-        return f"{f'port {way.port}' if way.port else 'the web server'} of machine '{self.name}'"
+        kind = "UDP port" if way.protocol == "udp" else "port"
+        return f"{f'{kind} {way.port}' if way.port else 'the web server'} of machine '{self.name}'"
 
 
 class Gates:
@@ -90,8 +108,9 @@ class Gates:
         self._directory, self._host, self._limits = directory, host, limits
         self._unserved = unserved
         self._machines: dict[str, MachineGates] = {}
-        self._owners: dict[str, Gate] = {}  # whose socket a host name is
+        self._owners: dict[str, Gate | DatagramGate] = {}  # whose socket a host name is
         self._arranging = asyncio.Lock()
+        self._retrying: asyncio.Task[None] | None = None  # while there is a problem
 
     # -- which ways there are
 
@@ -117,13 +136,17 @@ class Gates:
 
     async def close(self) -> None:
         """End all gates. The sockets' names stay for the next daemon to take over."""
+        if self._retrying is not None:
+            self._retrying.cancel()
+            await asyncio.wait([self._retrying])
         gates = [gate for machine in self._machines.values() for gate in machine.gates.values()]
         self._machines.clear()
         await asyncio.gather(*(gate.close() for gate in gates))
 
-    def problems(self) -> Sequence[str]:
-        """What cannot be listened on, and why."""
-        return [text for machine in self._machines.values() for text in machine.problems.values()]
+    def problems(self, machine_id: str = "") -> Sequence[str]:
+        """See ports.Ways."""
+        concerned = [machine for key, machine in self._machines.items() if machine_id in ("", key)]
+        return [text for machine in concerned for text in machine.problems.values()]
 
     async def _open_missing(self, machine: MachineGates) -> None:
         for way in machine.ways:
@@ -132,36 +155,47 @@ class Gates:
             try:
                 await self._add(machine, way)
             except OSError as error:
-                what = (
-                    f"port {way.public_port} of the host"
-                    if way.public_port
-                    else f"the socket of '{way.host or way.domain}'"
-                )
-                text = f"{machine.title(way)} cannot be reached: {what} cannot be listened on: {error.strerror}"
+                text = f"{machine.title(way)} cannot be reached: {_obstacle(way, error)}"
                 if machine.problems.get(way) != text:
                     log.warning("%s", text)
                 machine.problems[way] = text
             else:
-                machine.problems.pop(way, None)
+                if machine.problems.pop(way, None):
+                    log.info("%s can be reached again", machine.title(way))
+        if machine.problems and self._retrying is None:
+            self._retrying = asyncio.create_task(self._retry())
+
+    async def _retry(self) -> None:
+        """Try again what could not be listened on, until all is."""
+        while self.problems():
+            await asyncio.sleep(RETRY)
+            async with self._arranging:
+                for machine in list(self._machines.values()):
+                    if machine.problems:
+                        await self._open_missing(machine)
+        self._retrying = None
 
     async def _add(self, machine: MachineGates, way: Way) -> None:
         """Raises OSError if it cannot be listened on."""
-        path = self._directory / _file(way)
-        if len(_file(way)) > SOCKET_NAME:
-            raise OSError(errno.ENAMETOOLONG, f"it has more than {SOCKET_NAME} characters")
-        listener = listen_unix(path) if _file(way) else listen_tcp(self._host, way.public_port)
-        limits = self._limits or Limits()
-        if way.public_port and way.port == SSH_PORT:
-            limits = replace(limits, starting=SSH_STARTS, retry=SSH_RETRY)
-        dial, title, http = machine.dial(way), machine.title(way), bool(_file(way))
-        gate = Gate(listener, dial, title, http=http, limits=limits, waited=self._waited)
-        machine.gates[way] = gate
+        gate = machine.gates[way] = self._gate(machine, way)
         if _file(way):
             self._owners[_file(way)] = gate
         if machine.state is GateState.HELD:
             gate.begin_hold()
         elif machine.state is GateState.SHUT:
             await gate.shut(machine.reason)
+
+    def _gate(self, machine: MachineGates, way: Way) -> Gate | DatagramGate:
+        """Raises OSError if it cannot be listened on."""
+        file, title, limits = _file(way), machine.title(way), self._limits or Limits()
+        if way.protocol == "udp":
+            return DatagramGate(listen_udp(self._host, way.public_port), machine.reach(way), title)
+        if len(file) > SOCKET_NAME:
+            raise OSError(errno.ENAMETOOLONG, f"it has more than {SOCKET_NAME} characters")
+        listener = listen_unix(self._directory / file) if file else listen_tcp(self._host, way.public_port)
+        if _is_ssh(way):
+            limits = replace(limits, starting=SSH_STARTS, retry=SSH_RETRY)
+        return Gate(listener, machine.dial(way), title, http=bool(file), limits=limits, waited=self._waited)
 
     async def _remove(self, machine: MachineGates, way: Way) -> None:
         gate = machine.gates.pop(way)
@@ -229,7 +263,8 @@ class Gates:
     def is_free(self, public_port: int) -> bool:
         """See ports.Ways."""
         try:
-            listen_tcp(self._host, public_port).close()
+            for listen in (listen_tcp, listen_udp):
+                listen(self._host, public_port).close()
         except OSError:
             return False
         return True
@@ -245,6 +280,21 @@ class Gates:
         """See ports.Ways."""
         ways = ((way, text) for machine in self._machines.values() for way, text in machine.problems.items())
         return next((text for way, text in ways if way.domain == domain), "") or self._unserved(domain)
+
+
+def _obstacle(way: Way, error: OSError) -> str:
+    """Why a way cannot be listened on, and what becomes of it."""
+    if not way.public_port:
+        return f"the socket of '{way.host or way.domain}' cannot be listened on: {error.strerror}"
+    what = f"{way.protocol.upper()} port {way.public_port} of this host"
+    if error.errno == errno.EADDRINUSE:
+        return f"{what} is taken by another program; it is the machine's again as soon as that one ends"
+    return f"{what} cannot be listened on: {error.strerror}"
+
+
+def _is_ssh(way: Way) -> bool:
+    """The way in to the guest's sshd."""
+    return bool(way.public_port) and way.port == SSH_PORT and way.protocol == "tcp"
 
 
 def _file(way: Way) -> str:

@@ -55,3 +55,10 @@ class Ways(Protocol):
         """Why a domain of one's own that leads to a machine is not served yet; empty if it is."""
         ...
 
+    def problems(self, machine_id: str = "") -> Sequence[str]:
+        """What of a machine's ways (of all machines', without one) cannot be listened on, and why."""
+        ...
+
+    def is_free(self, public_port: int) -> bool:
+        """Nobody on the host listens on this port, TCP or UDP, where machines' ports are listened on."""
+        ...
