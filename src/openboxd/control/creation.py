@@ -9,14 +9,16 @@ import asyncio
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
 
 from openboxd.control import names, sizes
 from openboxd.control.images import Images
 from openboxd.control.ports import ControlStore
 from openboxd.control.routes import Routes, check_routes, choose_public_port
-from openboxd.errors import AlreadyExists, InvalidArgument
-from openboxd.model import Caller, Image, Machine, MachineStatus, Size
+from openboxd.errors import AlreadyExists, InvalidArgument, WrongState
+from openboxd.model import Caller, Machine, MachineStatus, Size
 from openboxd.worker.drivers import Drivers
 
 
@@ -43,6 +45,28 @@ class Wanted(Protocol):
     def routes(self) -> Sequence[tuple[str, int]]: ...
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What a new machine is made from: an image as it was built, or a capture of a machine.
+
+    Attributes:
+        image, image_name: of the kernel and initrd that it boots.
+        size: its hardware; a capture's is the captured one.
+        disk: the file that its disk begins as a copy of.
+        source, source_id: see `model.Machine`; empty for an image.
+        settings: further values of its row, by field.
+    """
+
+    image: str
+    image_name: str
+    size: Size
+    disk_bytes: int
+    disk: Path
+    source: str = ""
+    source_id: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
 class Creation:
     """Makes machines of a daemon, one name and address at a time."""
 
@@ -51,36 +75,57 @@ class Creation:
         self._creating = asyncio.Lock()
 
     async def make(self, caller: Caller, new: Wanted) -> Machine:
-        """A pending machine with its disk and its ways in.
+        """A pending machine with the disk of an image, and its ways in.
 
         Raises:
             InvalidArgument: name, size, labels, routes or policy. AlreadyExists: the name is taken.
             NotFound, HostUnfit: no such image, or it was never built; QEMU is missing or too old.
             WrongState: no space.
         """
-        labels = dict(new.labels)
-        names.check_labels(labels)
-        if new.restart_policy not in ("", "always", "never"):
-            raise InvalidArgument(f"the restart policy is 'always' or 'never', not '{new.restart_policy}'")
-        size = sizes.choose_size(new.vcpu, new.memory_bytes)
-        check_routes(new.routes)
-        if new.name:
-            names.check_machine_name(new.name)
-            self._check_free(new.name)
-        await self._drivers.hypervisor.check()
+        check_wanted(new)
+        return await self.make_from(caller, new, self.origin_of(new, sizes.choose_size(new.vcpu, new.memory_bytes)))
+
+    def origin_of(self, new: Wanted, size: Size) -> Origin:
+        """The image that is asked for. Raises NotFound, HostUnfit, InvalidArgument."""
         image = self._images.for_machine(new.image)
         if new.disk_bytes not in (0, image.disk_bytes):
             raise InvalidArgument(f"machines of image '{image.name}' have a disk of {image.disk_bytes} bytes")
-        async with self._creating:  # name and address are chosen and taken in one go
-            machine = self._new_machine(caller, new, image, size, labels)
-            await self._store.add_machine(machine)
+        disk = self._drivers.pool.image_dir(image.digest) / "disk.raw"
+        return Origin(image.digest, image.name, size, image.disk_bytes, disk)
+
+    async def make_from(self, caller: Caller, new: Wanted, origin: Origin) -> Machine:
+        """A pending machine with its disk and its ways in. Raises as `make` does."""
+        machine = await self.reserve(caller, new, origin)
         try:
-            await asyncio.to_thread(self._lay_disk, machine)
+            await self.furnish(machine, origin.disk, new.routes)
         except BaseException:
             await self._store.update_machine(machine.id, status=MachineStatus.DESTROYED)
             raise
-        await self._routes.furnish(machine, new.routes)
         return machine
+
+    async def reserve(self, caller: Caller, new: Wanted, origin: Origin) -> Machine:
+        """A pending machine that has its name, address and port, and nothing else yet. Raises as `make` does."""
+        check_wanted(new)
+        if new.name:
+            self._check_free(new.name)
+        await self._drivers.hypervisor.check()
+        async with self._creating:  # name and address are chosen and taken in one go
+            machine = self._new_machine(caller, new, origin)
+            await self._store.add_machine(machine)
+        return machine
+
+    async def furnish(self, machine: Machine, disk: Path, routes: Sequence[tuple[str, int]] = ()) -> None:
+        """Give a reserved machine a copy of `disk`, and its ways in.
+
+        Raises:
+            WrongState: no space; or the machine was removed meanwhile. Nothing of its directory is left.
+        """
+        await asyncio.to_thread(self._lay_disk, machine, disk)
+        present = self._store.machine(machine.id)
+        if present is None or present.status is not MachineStatus.PENDING:
+            await asyncio.to_thread(self._drivers.pool.discard, self._drivers.pool.machine_dir(machine.id))
+            raise WrongState(f"machine '{machine.name}' was removed while it was made")
+        await self._routes.furnish(machine, routes)
 
     def suggest_name(self) -> str:
         """A name that is free now."""
@@ -91,40 +136,51 @@ class Creation:
         ports = self._drivers.settings.ssh_ports
         return choose_public_port(ports, self._store.public_ports_in_use(), self._drivers.ways)
 
-    def _new_machine(
-        self, caller: Caller, new: Wanted, image: Image, size: Size, labels: Mapping[str, str]
-    ) -> Machine:
+    def _new_machine(self, caller: Caller, new: Wanted, origin: Origin) -> Machine:
         if new.name:
             self._check_free(new.name)
-        return Machine(
+        machine = Machine(
             id=str(uuid.uuid4()),
             name=new.name or self.suggest_name(),
             owner_id=caller.user_id,
-            image=image.digest,
-            image_name=image.name,
-            size=size,
-            disk_bytes=image.disk_bytes,
+            image=origin.image,
+            image_name=origin.image_name,
+            size=origin.size,
+            disk_bytes=origin.disk_bytes,
             address=sizes.choose_address(self._store.addresses_in_use()),
             mac=sizes.new_mac(),
             status=MachineStatus.PENDING,
             created_at=int(time.time()),
             restart_policy=new.restart_policy or "always",
-            labels=labels,
+            labels=dict(new.labels),
             idle_ignore_outbound=new.idle_ignore_outbound,
             ssh_port=self.free_ssh_port(),
+            source=origin.source,
+            source_id=origin.source_id,
         )
+        return replace(machine, **origin.settings)
 
     def _check_free(self, name: str) -> None:
         if self._store.machine_named(name) is not None:
             raise AlreadyExists(f"a machine named '{name}' exists already; choose another name")
 
-    def _lay_disk(self, machine: Machine) -> None:
-        """The machine's directory with its own copy of the image's disk."""
+    def _lay_disk(self, machine: Machine, disk: Path) -> None:
+        """The machine's directory with its own copy of a disk."""
         pool = self._drivers.pool
         staging = pool.stage("machine")
         try:
             (staging / "checkpoints").mkdir(mode=0o700)
-            pool.clone(pool.image_dir(machine.image) / "disk.raw", staging / "disk.raw")
+            pool.clone(disk, staging / "disk.raw")
             pool.publish(staging, pool.machine_dir(machine.id))
         finally:
             pool.discard(staging)
+
+
+def check_wanted(new: Wanted) -> None:
+    """Raises InvalidArgument for a name, labels, routes or a policy that no machine can have."""
+    names.check_labels(dict(new.labels))
+    if new.restart_policy not in ("", "always", "never"):
+        raise InvalidArgument(f"the restart policy is 'always' or 'never', not '{new.restart_policy}'")
+    check_routes(new.routes)
+    if new.name:
+        names.check_machine_name(new.name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from openboxd.errors import AlreadyExists, BoxdError, Busy, WrongState, checkpoint_not_found
 from openboxd.model import (
@@ -21,6 +22,7 @@ from openboxd.model import (
     Size,
     Space,
 )
+from openboxd.ports import Plan
 
 RESERVE_BYTES = 256 * MIB
 """Kept free in the pool by every save, so that running guests can go on writing to their disks."""
@@ -32,6 +34,26 @@ class Start:
 
     def __str__(self) -> str:
         return "start"
+
+
+@dataclass(frozen=True)
+class StartFrom:
+    """Start a new machine from a capture, as another machine than the captured one.
+
+    Attributes:
+        capture: its directory, kept until the order is carried out.
+        label: what it is, for sentences: "snapshot 'base'".
+        plan: its hardware; None = as its manifest says.
+        or_boot: if it cannot be had so, the machine is booted from its disk; else it is removed.
+    """
+
+    capture: Path
+    label: str
+    plan: Plan | None = None
+    or_boot: bool = False
+
+    def __str__(self) -> str:
+        return f"start from {self.label}"
 
 
 @dataclass(frozen=True)
@@ -110,7 +132,7 @@ class Resize:
         return f"resizing to {self.size.vcpu} vCPU and {gib(self.size.memory_bytes)}"
 
 
-Order = Start | Stop | Reboot | Rename | Resize | Save | Restore | Remove | Destroy
+Order = Start | StartFrom | Stop | Reboot | Rename | Resize | Save | Restore | Remove | Destroy
 
 
 def words(order: Order) -> tuple[str, str]:
@@ -118,6 +140,8 @@ def words(order: Order) -> tuple[str, str]:
     match order:
         case Save() | Restore() | Remove() | Rename():
             return type(order).__name__.lower(), order.name
+        case StartFrom():
+            return "start", f"from {order.label}"
         case Resize():
             return "resize", str(order).removeprefix("resizing to ")
     return type(order).__name__.lower(), ""
@@ -210,6 +234,8 @@ def _by_state(order: Order, situation: Situation) -> Verdict:
     match order:
         case Start():
             return _start_verdict(machine)
+        case StartFrom() if status is not MachineStatus.PENDING:
+            return Refuse(WrongState(f"machine '{machine.name}' is not new: it is {status}; nothing was touched"))
         case Stop():
             return Already() if status in (MachineStatus.STOPPED, MachineStatus.FAILED) else Accept()
         case Reboot() if status is not MachineStatus.RUNNING:

@@ -13,6 +13,7 @@ from openboxd.errors import BoxdError
 from openboxd.model import CheckpointStatus, MachineStatus, Operation
 from openboxd.ports import RunState
 from openboxd.worker.boot import STOP
+from openboxd.worker.copy import COPY
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, happened, note
 from openboxd.worker.job import Job
@@ -148,6 +149,8 @@ async def finish_operations(drivers: Drivers, workers: Workers) -> int:
         worker = workers.get(operation.machine_id)
         if worker is not None and operation.kind == STOP:
             await _settle_stop(worker)
+        if worker is not None and operation.kind == COPY and not operation.detail["or_boot"]:
+            await _settle_copy(worker)
         if worker is not None and operation.kind == "restore":
             try:
                 await _settle_restore(drivers, worker, operation)
@@ -156,6 +159,12 @@ async def finish_operations(drivers: Drivers, workers: Workers) -> int:
                 await note(drivers.store, happened(worker.id, "restore", str(operation.detail["name"]), f"{error}"))
         await drivers.store.end_operation(operation.id)
     return len(operations)
+
+
+async def _settle_copy(worker: MachineWorker) -> None:
+    """One that was shown running is there; any other never was."""
+    if worker.machine.status is not MachineStatus.RUNNING:
+        await worker.move(MachineStatus.DESTROYING)
 
 
 async def _settle_stop(worker: MachineWorker) -> None:
@@ -185,6 +194,9 @@ async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
 
     async def settle(worker: MachineWorker) -> int:
         machine = worker.machine
+        if machine.source and machine.status is MachineStatus.PENDING:  # whoever was to copy it has ended
+            await worker.move(MachineStatus.DESTROYING)
+            return 1
         if worker.run is not None and machine.status is MachineStatus.STARTING:
             await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id)
         elif worker.run is None and machine.status in (MachineStatus.STARTING, MachineStatus.PENDING):

@@ -6,7 +6,7 @@ import asyncio
 
 from openboxd.errors import machine_not_found
 from openboxd.model import MachineStatus
-from openboxd.worker import boot, orders, remove, rename, resize, restore, save
+from openboxd.worker import boot, copy, orders, remove, rename, resize, restore, save
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker, Operation
 from openboxd.worker.recovery import adopt_late, recover
@@ -15,6 +15,7 @@ from openboxd.worker.timers import Timers
 
 OPERATIONS: dict[type, Operation] = {
     orders.Start: boot.start,
+    orders.StartFrom: copy.start_from,
     orders.Stop: boot.stop,
     orders.Reboot: boot.reboot,
     orders.Rename: rename.rename,
