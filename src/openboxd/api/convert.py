@@ -12,6 +12,7 @@ from openboxd.model import (
     Image,
     Machine,
     Progress,
+    SnapshotView,
     Verification,
 )
 from openboxd.wire import boxd_api_pb2 as pb
@@ -97,6 +98,33 @@ def checkpoint_to_wire(view: CheckpointView) -> pb.CheckpointInfo:
         duration_ms=checkpoint.duration_ms,
         parent_name=view.parent_name,
         is_current=view.is_current,
+    )
+
+
+def snapshot_to_wire(view: SnapshotView) -> pb.SnapshotInfo:
+    """A snapshot with its sizes. Of one that was never saved only what is to become of it is known."""
+    snapshot, usage = view.snapshot, view.usage
+    return pb.SnapshotInfo(
+        snapshot_id=snapshot.id,
+        name=snapshot.name,
+        version=snapshot.version,
+        status=snapshot.status.value,
+        size_bytes=usage.exclusive_bytes,
+        updated_at=snapshot.updated_at_ms,  # epoch milliseconds
+        vcpu=snapshot.size.vcpu,
+        memory_bytes=snapshot.size.memory_bytes,
+        use_count=snapshot.use_count,
+        created_at=snapshot.created_at_ms if snapshot.version else 0,
+        failed_version=snapshot.failed_version,
+        failure_reason=snapshot.failure_reason,
+        storage="local",
+        total_bytes=usage.exclusive_bytes + usage.shared_bytes,
+        shared_bytes=usage.shared_bytes,
+        source_name=snapshot.source_name,
+        source_vm_id=snapshot.source_id,
+        image_ref=snapshot.image_name,
+        pause_us=snapshot.pause_us,
+        duration_ms=snapshot.duration_ms,
     )
 
 

@@ -54,6 +54,10 @@ async def wait_checkpoint(
     return convert.checkpoint_to_wire(await service.checkpoint_done(caller, request.vm, request.name))
 
 
+async def wait_snapshot(service: Service, caller: Caller, request: host_pb.WaitSnapshotRequest) -> pb.SnapshotInfo:
+    return convert.snapshot_to_wire(await service.snapshot_done(caller, request.name))
+
+
 async def verify_checkpoint(
     service: Service, caller: Caller, request: host_pb.VerifyCheckpointRequest
 ) -> AsyncIterator[host_pb.VerifyCheckpointResponse]:
@@ -113,6 +117,7 @@ METHODS: dict[str, Method] = {
     "RemoveImage": remove_image,
     "WatchMachine": watch_machine,
     "WaitCheckpoint": wait_checkpoint,
+    "WaitSnapshot": wait_snapshot,
     "VerifyCheckpoint": verify_checkpoint,
     "ListEvents": list_events,
     "Doctor": doctor,

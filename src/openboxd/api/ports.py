@@ -26,6 +26,8 @@ from openboxd.model import (
     Machine,
     Progress,
     RouteView,
+    Snapshot,
+    SnapshotView,
     SshKey,
     Token,
     User,
@@ -189,6 +191,25 @@ class Service(Protocol):
 
     def progress(self, caller: Caller, ref: str) -> AsyncIterator[Progress]:
         """Progress of whatever operations run on the machine from now on, until the iterator is closed."""
+        ...
+
+    # -- snapshots
+    async def save_snapshot(self, caller: Caller, ref: str, name: str) -> Snapshot:
+        """Admits the save of a version and answers `pending`; the save goes on."""
+        ...
+
+    async def snapshots(self, caller: Caller) -> Sequence[SnapshotView]: ...
+
+    async def snapshot_view(self, caller: Caller, ref: str) -> SnapshotView:
+        """By name or id."""
+        ...
+
+    async def snapshot_done(self, caller: Caller, ref: str) -> SnapshotView:
+        """Wait until no version is pending any more."""
+        ...
+
+    async def remove_snapshot(self, caller: Caller, ref: str) -> None:
+        """Raises Busy naming who makes a machine from it."""
         ...
 
     # -- guest

@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 from grpc_reflection.v1alpha import reflection
 
-from openboxd.api import account, changes, checkpoints, domains, exec, files, host, logs, machines, routes
+from openboxd.api import account, changes, checkpoints, domains, exec, files, host, logs, machines, routes, snapshots
 from openboxd.api.calls import Calls
 from openboxd.api.door import MESSAGE_LIMIT, Method, handlers
 from openboxd.api.exchange import Exchange
@@ -31,6 +31,7 @@ METHODS: dict[str, Method] = {
     **routes.METHODS,
     **domains.METHODS,
     **checkpoints.METHODS,
+    **snapshots.METHODS,
     **exec.METHODS,
     **files.METHODS,
     **account.METHODS,

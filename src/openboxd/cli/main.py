@@ -24,6 +24,7 @@ from openboxd.cli.machine.connect import connect
 from openboxd.cli.machine.exec import NOT_RUN
 from openboxd.cli.machine.list import list_machines
 from openboxd.cli.output import note, report_error
+from openboxd.cli.snapshots import snapshots
 from openboxd.cli.state import State, pass_state
 from openboxd.cli.version import version
 from openboxd.errors import BoxdError
@@ -55,8 +56,12 @@ def cli(state: State, api_url: str) -> None:
 
 
 machine.add_command(checkpoint)
-for command in (machine, auth, image, edge, daemon, doctor, version, completion, connect):
+for command in (machine, snapshots, auth, image, edge, daemon, doctor, version, completion, connect):
     cli.add_command(command)
+
+snap = copy.copy(snapshots)
+snap.hidden = True
+cli.add_command(snap, "snap")
 
 ls = copy.copy(list_machines)
 ls.help = (list_machines.help or "").replace(

@@ -128,6 +128,15 @@ def complete_image(context: click.Context, parameter: click.Parameter, begun: st
     return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
 
 
+def complete_snapshot(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of snapshots."""
+
+    async def names(client: Client) -> list[str]:
+        return [snapshot.name for snapshot in await client.snapshots()]
+
+    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
+
+
 def complete_checkpoint(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Names of the checkpoints of the machine that stands before."""
     machine = context.params.get("machine", "")

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from openboxd.client.connection import BOXD_API, HOST, Connection, connected
 from openboxd.client.endpoint import Endpoint
 from openboxd.client.execution import Execution
+from openboxd.client.snapshots import SnapshotCalls
 from openboxd.model import ExecRequest
 from openboxd.wire import boxd_api_pb2 as pb
 from openboxd.wire import openboxd_host_pb2 as host_pb
@@ -16,7 +17,7 @@ SLICE = 1024 * 1024
 """Bytes of one message of a streamed upload."""
 
 
-class Client:
+class Client(SnapshotCalls):
     """Calls that wait for a machine to do something have no deadline: the daemon bounds them."""
 
     def __init__(self, connection: Connection) -> None:
