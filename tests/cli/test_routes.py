@@ -51,6 +51,22 @@ async def test_what_is_wrong_with_a_route_is_said(boxd, web, arguments, sentence
     assert sentence is None or sentence in done.err
 
 
+async def test_a_port_is_exposed_for_tcp_udp_or_both_under_one_number(boxd, web):
+    for flags, protocol in (
+        (("--udp",), "udp"),
+        ((), "udp"),
+        (("--udp", "--tcp"), "both"),
+        (("--tcp",), "tcp"),
+        ((), "tcp"),
+    ):
+        done = await boxd("machine", "expose", "web", "53", *flags)
+        assert done.text.strip() == f"exposed web.boxd.test:40000 -> 53 ({protocol})"
+    assert [each["protocol"] for each in (await boxd("machine", "expose", "--list", "--json")).json] == ["tcp"]
+    for wrong in ("0", "65536", "-1", "ssh"):
+        refused = await boxd("machine", "expose", "web", wrong)
+        assert refused.status == 2
+
+
 async def test_three_ports_are_exposed_and_a_fourth_is_refused(boxd, web):
     first = await boxd("machine", "expose", "web", "5432")
     assert first.text.strip() == "exposed web.boxd.test:40000 -> 5432 (tcp)"
@@ -65,8 +81,6 @@ async def test_three_ports_are_exposed_and_a_fourth_is_refused(boxd, web):
     assert (await boxd("machine", "expose", "web", "26", "--json")).json["public_port"] == 40000
     again = await boxd("machine", "expose", "web", "5432", "--remove")
     assert again.err.strip() == "error: port 5432 of machine 'web' is not exposed"
-    udp = await boxd("machine", "expose", "web", "53", "--udp")
-    assert "does not offer exposed UDP ports yet" in udp.err
     assert (await boxd("machine", "expose", "web")).status == 2
 
 

@@ -32,7 +32,7 @@ class Rows:
     def exposed_ports(self, machine_id: str) -> Sequence[ExposedPort]:
         return sorted((e for e in self._exposed.values() if e.machine_id == machine_id), key=lambda e: e.port)
 
-    async def add_exposed_port(self, exposed: ExposedPort) -> None:
+    async def put_exposed_port(self, exposed: ExposedPort) -> None:
         self._exposed[exposed.machine_id, exposed.port] = exposed
 
     async def delete_exposed_port(self, machine_id: str, port: int) -> None:

@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from openboxd.control.ports import ControlStore
-from openboxd.errors import AlreadyExists, Exhausted, InvalidArgument, NotFound, NotSupported, WrongState
+from openboxd.errors import AlreadyExists, Exhausted, InvalidArgument, NotFound, WrongState
 from openboxd.model import ExposedPort, Machine, Route, RouteView
 from openboxd.ports import Ways
 from openboxd.worker.ways import ways_in
 
 MAX_EXPOSED = 3
 """Exposed ports that a machine may have."""
+
+PROTOCOLS = ("tcp", "udp", "both")
 
 AUTO = "auto"
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -131,26 +134,31 @@ class Routes:
         return self._store.exposed_ports(machine.id)
 
     async def expose(self, machine: Machine, port: int, protocol: str) -> ExposedPort:
-        """Give a port a public one; the one it has, if it has one. Raises InvalidArgument, WrongState, Exhausted."""
+        """Give a port a public one; if it has one, it keeps that, for this protocol from now on.
+
+        Raises: InvalidArgument, WrongState, Exhausted."""
         check_port(port)
-        if protocol in ("udp", "both"):
-            raise NotSupported("this boxd does not offer exposed UDP ports yet; expose the port for tcp")
-        if protocol not in ("", "tcp"):
+        if protocol not in ("", *PROTOCOLS):
             raise InvalidArgument(f"a port is exposed for 'tcp', 'udp' or 'both', not '{protocol}'")
         async with self._changing:
             present = self._store.exposed_ports(machine.id)
             known = next((exposed for exposed in present if exposed.port == port), None)
-            if known is not None:
-                return known
-            if len(present) >= MAX_EXPOSED:
-                raise WrongState(
-                    f"machine '{machine.name}' has {len(present)} of {MAX_EXPOSED} exposed ports; remove one first"
-                )
-            public = choose_public_port(self._ports, self._store.public_ports_in_use(), self._ways)
-            exposed = ExposedPort(machine.id, port, public)
-            await self._store.add_exposed_port(exposed)
+            if known is None:
+                exposed = ExposedPort(machine.id, port, self._public_port(machine, len(present)), protocol or "tcp")
+            else:
+                exposed = replace(known, protocol=protocol or known.protocol)
+            if exposed != known:
+                await self._store.put_exposed_port(exposed)
         await self.arrange(machine)
         return exposed
+
+    def _public_port(self, machine: Machine, present: int) -> int:
+        """A public port for a machine that has `present` already."""
+        if present >= MAX_EXPOSED:
+            raise WrongState(
+                f"machine '{machine.name}' has {present} of {MAX_EXPOSED} exposed ports; remove one first"
+            )
+        return choose_public_port(self._ports, self._store.public_ports_in_use(), self._ways)
 
     async def unexpose(self, machine: Machine, port: int) -> ExposedPort:
         """Take a port's public one away; what it was. Raises NotFound."""

@@ -37,6 +37,7 @@ def exposed_of(connection: Connection, machine_id: str) -> Sequence[ExposedPort]
 
 def expose(connection: Connection, exposed: ExposedPort) -> None:
     """Raises AlreadyExists (by the unique index) if the public port is taken."""
+    unexpose(connection, exposed.machine_id, exposed.port)
     connection.execute(insert(exposed_ports).values(to_row(exposed)))
 
 

@@ -218,8 +218,8 @@ class SqlStore(People):
         """By port."""
         return self._read(routes.exposed_of, machine_id)
 
-    async def add_exposed_port(self, exposed: ExposedPort) -> None:
-        """Raises AlreadyExists if the port has a public one, or the public one is taken."""
+    async def put_exposed_port(self, exposed: ExposedPort) -> None:
+        """Add an exposed port, or change what it is. Raises AlreadyExists if the public port is taken."""
         await self._writer.write(routes.expose, exposed)
 
     async def delete_exposed_port(self, machine_id: str, port: int) -> None:

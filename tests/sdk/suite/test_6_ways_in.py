@@ -54,6 +54,9 @@ def test_ports_are_exposed_up_to_three(client, golden):
     assert (first.machine_id, first.machine_port, first.protocol) == (golden, 5432, "tcp")
     assert 40_000 <= first.public_port <= 60_000
     assert ports.expose("golden", 5432) == first
+    both = ports.expose(golden, 5432, protocol="both")
+    assert (both.public_port, both.protocol) == (first.public_port, "both")
+    assert ports.expose(golden, 5432, protocol="tcp") == first
     others = [ports.expose(golden, port) for port in (25, 110)]
     assert len({each.public_port for each in (first, *others)}) == 3
     with pytest.raises(errors.ConflictError) as refused:
@@ -65,6 +68,25 @@ def test_ports_are_exposed_up_to_three(client, golden):
     with pytest.raises(errors.NotFoundError):
         ports.unexpose(golden, 5432)
     assert ports.list() == []
+
+
+def test_domains_of_ones_own_lead_to_a_machine(client, golden):
+    domains = client.domains
+    made = domains.create("www.example.org", golden)
+    assert (made.domain, made.machine_id, made.machine_name) == ("www.example.org", golden, "golden")
+    assert (made.status, made.last_error) == ("active", "")
+    assert domains.list() == [made] == client.machines.get(golden).custom_domains
+    assert domains.create("www.example.org", golden) == made
+    for name in ("", "example", "golden.boxd.localhost", "10.0.0.1"):
+        with pytest.raises(errors.APIStatusError) as refused:
+            domains.create(name, golden)
+        assert refused.value.code == "invalid_argument", name
+    domains.delete("www.example.org")
+    with pytest.raises(errors.NotFoundError):
+        domains.delete("www.example.org")
+    with pytest.raises(errors.NotFoundError):
+        domains.create("www.example.org", "ghost")
+    assert domains.list() == []
 
 
 def test_the_asynchronous_client_is_the_same(async_client, golden):

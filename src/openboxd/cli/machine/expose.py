@@ -1,4 +1,4 @@
-"""`boxd machine expose`: public TCP ports that lead to ports of machines."""
+"""`boxd machine expose`: public ports that lead to ports of machines."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 @click.command("expose", cls=Command)
 @click.argument("machine", metavar="[NAME]", default="", shell_complete=complete_machine)
 @click.argument("port", required=False, type=click.IntRange(1, 65535))
-@click.option("--tcp", is_flag=True, help="For TCP, which is the default.")
+@click.option("--tcp", is_flag=True, help="For TCP; a port that is not exposed yet is, unless told otherwise.")
 @click.option("--udp", is_flag=True, help="For UDP.")
 @click.option("--remove", "gone", is_flag=True, help="Take the public port away.")
 @click.option("--list", "listing", is_flag=True, help="List exposed ports, of NAME or of all machines.")
 @pass_state
 def expose(state: State, machine: str, port: int | None, tcp: bool, udp: bool, gone: bool, listing: bool) -> None:
     """Give PORT of machine NAME a public port on this host; the same one if it is exposed already.
+
+    --tcp and --udp together expose it for both, under one number. Datagrams that come while the machine is being
+    restored are lost; connections wait.
 
     With --json: {vm, dns, public_port, port, protocol}; with --list an array of them.
     """
@@ -37,7 +40,7 @@ def expose(state: State, machine: str, port: int | None, tcp: bool, udp: bool, g
         found = state.run(lambda client: client.unexpose(machine, port))
         answer(state, as_json(found), f"port {port} of machine {found.vm_name} is not exposed any more")
         return
-    protocol = "both" if tcp and udp else "udp" if udp else "tcp"
+    protocol = "both" if tcp and udp else "udp" if udp else "tcp" if tcp else ""
     found = state.run(lambda client: client.expose(machine, port, protocol))
     answer(state, as_json(found), f"exposed {found.dns}:{found.public_port} -> {port} ({found.protocol})")
 
