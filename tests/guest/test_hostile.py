@@ -7,13 +7,14 @@ import json
 import os
 import shutil
 import tempfile
+import time
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from openboxd.errors import BoxdError, Interrupted, OperationFailed, WrongState
+from openboxd.errors import BoxdError, Interrupted, OperationFailed, OutcomeUnknown, WrongState
 from openboxd.guest import wire
 from openboxd.guest.channel import Timing
 from openboxd.guest.connector import ChannelAgent, ChannelConnector
@@ -29,6 +30,7 @@ class Guest:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.epochs = 0
+        self.pongs = True
         self.on_frame: Records | None = None
         self.on_sync: Callable[[bytes], bytes] = lambda nonce: wire.sync(nonce) + wire.frame(wire.HELLO, 0, b"{}")
         self.writer: asyncio.StreamWriter | None = None
@@ -43,6 +45,8 @@ class Guest:
                         self.epochs += 1
                         writer.write(self.on_sync(payload))
                     elif kind == wire.PING:
+                        if not self.pongs:
+                            continue
                         writer.write(wire.pong(wire.ping_token(payload), 0, 0))
                     elif self.on_frame is not None and ident:
                         await self.on_frame(self, kind, ident, payload)
@@ -151,7 +155,7 @@ async def test_a_flood_of_restarts_is_given_up(guest: Guest, agent: ChannelAgent
 
 
 async def test_crumbs_take_no_more_memory_than_they_hold(guest: Guest, agent: ChannelAgent) -> None:
-    crumbs = b"".join(wire.frame(wire.STDOUT, 1, b"x") + wire.frame(wire.STDOUT, 1) for _ in range(100_000))
+    crumbs = (wire.frame(wire.STDOUT, 1, b"x") * 10 + wire.frame(wire.STDOUT, 1)) * 10_000
     guest.on_frame = answer(of(wire.CTL, b"{}"))
     session = await agent.exec(ExecRequest("x"))
     tracemalloc.start()
@@ -215,3 +219,102 @@ async def test_noise_of_any_kind_ends_in_errors_of_ours(guest: Guest, agent: Cha
             await within(agent.mkdir("d"))
         except BoxdError as error:
             assert "web" in error.message
+
+
+USELESS = {
+    "words on no stream": wire.frame(wire.CTL, 0, b"{}"),
+    "pongs": wire.pong(4711, 0, 0),
+    "greetings": wire.frame(wire.HELLO, 0, b"{}"),
+    "data for a question": wire.frame(wire.DATA, wire.GUEST_STREAM + 1, b"x"),
+    "answers to what was given up": wire.frame(wire.RESULT, 1, b"{}"),
+    "beginnings of others": wire.sync(b"\x07" * 16),
+}
+
+
+@pytest.mark.parametrize("name", USELESS)
+async def test_what_nobody_asked_for_costs_little_and_comes_to_an_end(
+    guest: Guest, agent: ChannelAgent, name: str
+) -> None:
+    """A guest that floods the channel with well-formed frames is given up after a second or two of our time."""
+    guest.on_frame = answer(of(wire.RESULT, b"{}"))
+    await within(agent.mkdir("d"))  # stream 1 is over
+
+    async def flood() -> None:
+        while guest.writer is not None:
+            guest.send(USELESS[name] * 10_000)
+            try:
+                await guest.writer.drain()
+            except ConnectionError:
+                pass  # cut off: the next connection is flooded as well
+            await asyncio.sleep(0)
+
+    flooding = asyncio.ensure_future(flood())
+    began = time.process_time()
+    try:
+        with pytest.raises(Interrupted, match="given up"):
+            while True:
+                await within(agent.wait_ready(LIMIT))
+                await asyncio.sleep(0.01)
+    finally:
+        flooding.cancel()
+    print(f"{name}: {time.process_time() - began:.1f} s of CPU for both ends until it was given up")
+
+
+async def test_what_is_left_over_from_before_is_no_flood(guest: Guest, agent: ChannelAgent) -> None:
+    epochs = guest.epochs
+    guest.on_frame = answer(of(wire.RESULT, b"{}"))
+    await within(agent.mkdir("d"))
+    guest.send(wire.frame(wire.DATA, 1, bytes(32_000)) * 500 + wire.frame(wire.DATA, 1, b"x") * 15_000)
+    await within(agent.mkdir("d"))
+    assert guest.epochs == epochs and agent.ready
+
+
+async def test_a_guest_without_a_sign_of_life_is_told_of(guest: Guest) -> None:
+    """As one whose QEMU is stopped: whatever waits for it ends in words; a command that runs may go on waiting."""
+    agent = await ChannelConnector(Timing(first_wait=0.3, silence=0.4)).connect(guest.path, "web")
+    await agent.wait_ready(LIMIT)
+    guest.on_frame = answer(of(wire.CTL, b'{"size": 5}'))
+    session = await within(agent.exec(ExecRequest("sleep 1d")))
+    _, content = await within(agent.download("f"))
+    output = asyncio.ensure_future(anext(session.output()))
+    guest.pongs = False
+    guest.on_frame = None
+
+    async def nothing() -> AsyncIterator[bytes]:
+        yield b"x"
+
+    async def read() -> None:
+        async for _ in content:
+            pass
+
+    calls: list[Awaitable[object]] = [
+        agent.exec(ExecRequest("x")),
+        agent.mkdir("d"),
+        agent.upload("f", 1, nothing()),
+        agent.list_dir(".", 10),
+        agent.dial(80),
+        agent.listeners(),
+        read(),
+    ]
+    for call in calls:
+        with pytest.raises(OutcomeUnknown, match="machine web has given no sign of life"):
+            await within(call)
+    assert not output.done()
+    guest.pongs = True
+    guest.on_frame = answer(of(wire.RESULT, b"{}"))
+    await within(agent.mkdir("d"))
+    output.cancel()
+    await agent.close("the test is over")
+
+
+async def test_a_slow_answer_is_waited_for(guest: Guest) -> None:
+    agent = await ChannelConnector(Timing(first_wait=0.3, silence=0.2)).connect(guest.path, "web")
+    await agent.wait_ready(LIMIT)
+
+    async def later(guest: Guest, kind: int, ident: int, payload: bytes) -> None:
+        if kind == wire.OPEN:
+            asyncio.get_running_loop().call_later(1.0, guest.send, wire.frame(wire.RESULT, ident, b"{}"))
+
+    guest.on_frame = later
+    await within(agent.mkdir("d"))  # the guest answers what asks whether it lives
+    await agent.close("the test is over")

@@ -32,6 +32,7 @@ from openboxd.guest.clock import correct
 from openboxd.guest.epoch import Epoch
 from openboxd.guest.refusals import printable
 from openboxd.guest.requests import Respond, refuse_all
+from openboxd.guest.useless import BYTES, Useless
 from openboxd.guest.violation import Violation
 from openboxd.model import Identity
 
@@ -52,6 +53,7 @@ class Timing:
         identity_wait: for the agent to say that its guest is who it was told to be.
         clock_wait: for the measurements of the clock at the beginning of an epoch.
         clock_period: between later corrections; each wait is up to a third longer, so that machines spread.
+        silence: without a sign of life from a guest that is waited for, until callers are told so.
         restarts, restart_window: more than so many restarts by the guest in so many seconds, and it is given up.
     """
 
@@ -60,6 +62,7 @@ class Timing:
     identity_wait: float = 20.0
     clock_wait: float = 8.0
     clock_period: float = 40.0
+    silence: float = 20.0
     restarts: int = 30
     restart_window: float = 60.0
 
@@ -87,6 +90,7 @@ class Channel:
         self._epoch: Epoch | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._restarts: deque[float] = deque()
+        self._useless = Useless()
         self._closed = ""
         self._changed = asyncio.Event()
         self._awake = asyncio.Event()  # the vCPUs run: what is asked may be answered
@@ -127,11 +131,15 @@ class Channel:
         """The vCPUs stand still from now on. Nothing is asked, since what is would fill the port's buffers; open
         streams wait."""
         self._awake.clear()
+        if self._epoch is not None:
+            self._epoch.resting = True
 
     async def awaken(self, timeout: float) -> None:
         """The vCPUs run again: returns when the guest's clock is right. Raises Unavailable, Interrupted."""
         self._awake.set()
         epoch = self._epoch
+        if epoch is not None:
+            epoch.resting, epoch.heard_at = False, time.monotonic()
         if epoch is not None and epoch.ready:
             try:
                 async with asyncio.timeout(timeout):
@@ -183,7 +191,14 @@ class Channel:
     def _begin(self) -> Epoch:
         assert self._connection is not None
         connection = self._connection
-        self._epoch = epoch = Epoch(self._send, connection.writable, self._respond)
+        self._epoch = epoch = Epoch(
+            self._send,
+            connection.writable,
+            self._respond,
+            label=self.label,
+            silence=self._timing.silence,
+            useless=self._useless,
+        )
         hello: dict[str, Any] = {"version": 1, "run": self._run, "seed": secrets.token_hex(32), "now": time.time_ns()}
         if self._identity is not None:
             hello["identity"] = asdict(self._identity)
@@ -261,20 +276,28 @@ class Channel:
             self._fault("it does not read what it asks for")
 
     # -- what the connection reports
-    def received(self, records: Sequence[wire.Record], nonsense: bool) -> None:
-        for kind, ident, payload in records:
-            epoch = self._epoch
-            if epoch is None or epoch.over.done():
-                continue
-            if kind == wire.SYNC:
-                self._received_sync(epoch, payload)
-            elif epoch.answered:
-                try:
-                    epoch.receive(kind, ident, payload)
-                except Violation as error:
-                    self._fault(str(error))
+    def received(self, records: Sequence[wire.Record], nonsense: bool, dropped: int = 0) -> None:
+        """`dropped`: bytes that were passed over."""
+        try:
+            self._useless.count(dropped // BYTES)
+            for kind, ident, payload in records:
+                self._receive(kind, ident, payload)
+        except Violation as error:
+            self._fault(str(error))
         if nonsense and self._epoch is not None and self._epoch.answered:
             self._fault("it sent bytes that are no frames")
+
+    def _receive(self, kind: int, ident: int, payload: bytes) -> None:
+        epoch = self._epoch
+        if epoch is None or epoch.over.done():
+            return
+        if kind == wire.SYNC:
+            self._received_sync(epoch, payload)
+        elif epoch.answered:
+            epoch.heard_at = time.monotonic()
+            epoch.receive(kind, ident, payload)
+        else:
+            self._useless.count()
 
     def _received_sync(self, epoch: Epoch, nonce: bytes) -> None:
         if nonce == epoch.nonce:
@@ -284,7 +307,8 @@ class Channel:
         elif nonce == wire.SYNC_ME:
             self._restarted()
             epoch.end(f"the agent of machine {self.label} was started anew", reconnect=False)
-        # else: left over from before; what follows it is passed over, too
+        else:  # left over from before; what follows it is passed over, too
+            self._useless.count()
 
     def lost(self, connection: _Connection) -> None:
         if connection is self._connection:
@@ -333,8 +357,9 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
+        before = self._parser.dropped
         records = self._parser.feed(data)
-        self._channel.received(records, self._parser.hunting)
+        self._channel.received(records, self._parser.hunting, self._parser.dropped - before)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._writable.set()

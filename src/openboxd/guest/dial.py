@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openboxd.errors import BoxdError, Interrupted, InvalidArgument
+from openboxd.errors import Interrupted, InvalidArgument
 from openboxd.guest import wire
 from openboxd.guest.channel import Channel
 from openboxd.guest.epoch import Call
@@ -101,10 +101,10 @@ async def _connected(channel: Channel, request: str, port: int, window: int) -> 
         if await call.control() is None:
             raise_refusal(call.result or {}, channel.label)
             raise Interrupted(f"machine {channel.label}: the connection to port {port} was cut off")
-    except BaseException as error:
-        if not isinstance(error, BoxdError):
-            call.reset()
+    except BaseException:
+        call.reset()
         raise
+    call.patient = True
     return call
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from openboxd.errors import BoxdError, Exhausted, Interrupted, InvalidArgument
+from openboxd.errors import BoxdError, Exhausted, Interrupted, InvalidArgument, OutcomeUnknown
 from openboxd.guest import wire
 from openboxd.guest.requests import GuestRequests, Respond
+from openboxd.guest.useless import SMALL_CREDIT, Useless
 from openboxd.guest.violation import Violation, parse
 
 MAX_CALLS = 1024
@@ -24,10 +26,16 @@ MERGE_BELOW = 4096
 
 
 class Call:
-    """One stream opened by the host: data both ways under credit, then a result or an error."""
+    """One stream opened by the host: data both ways under credit, then a result or an error.
+
+    Attributes:
+        patient: the guest may be silent for as long as it likes, as a command may. Else it has to give some sign of
+            life while it is waited for, or the call fails.
+    """
 
     def __init__(self, epoch: Epoch, ident: int, window: int) -> None:
         self.result: dict[str, Any] | None = None
+        self.patient = False
         self._epoch = epoch
         self._ident = ident
         self._window = window
@@ -52,12 +60,17 @@ class Call:
         if kind in (wire.DATA, wire.STDOUT, wire.STDERR):
             self._receive_data(kind, payload)
         elif kind == wire.WIN:
-            self._credit += wire.win_credit(payload)
+            credit = wire.win_credit(payload)
+            if credit < SMALL_CREDIT:
+                self._epoch.useless.count()
+            self._credit += credit
             if self._credit > MAX_CREDIT:
                 raise Violation("it granted more credit than it can have")
         elif kind == wire.CTL:
             if self._control is None:
                 self._control = parse(payload)
+            else:
+                self._epoch.useless.count()
         elif kind in (wire.RESULT, wire.RESET):
             self.result = parse(payload) if kind == wire.RESULT else {"error": "failed", "message": "it was reset"}
             self._epoch.forget(self._ident)
@@ -75,6 +88,8 @@ class Call:
             self._inbox[-1][1].extend(payload)  # else many tiny pieces would take much more memory than they hold
         elif payload:
             self._inbox.append((kind, bytearray(payload)))
+        if not payload:
+            self._epoch.useless.count()
 
     def fail(self, error: BoxdError) -> None:
         """The epoch is over: what has not been read is not delivered any more."""
@@ -166,14 +181,32 @@ class Call:
             self._news.set()
 
     async def _wait(self) -> None:
+        """Until something has changed. Raises OutcomeUnknown if the guest does not give a sign of life meanwhile."""
         self._news.clear()
-        await self._news.wait()
+        began = time.monotonic()
+        while True:
+            try:
+                async with asyncio.timeout(None if self.patient else self._epoch.silence / 4):
+                    await self._news.wait()
+                return  # also if another who waits has cleared it again
+            except TimeoutError:
+                self._epoch.look_for_life(began)
 
 
 class Epoch:
     """The calls of one epoch, and what belongs to no call."""
 
-    def __init__(self, send: Callable[[bytes], None], writable: Callable[[], Any], respond: Respond) -> None:
+    def __init__(
+        self,
+        send: Callable[[bytes], None],
+        writable: Callable[[], Any],
+        respond: Respond,
+        *,
+        label: str = "",
+        silence: float = 20.0,
+        useless: Useless | None = None,
+    ) -> None:
+        """`silence`: seconds without a sign of life from machine `label` until who waits for it is told so."""
         self.nonce = bytes(1 + secrets.randbelow(255) for _ in range(16))
         self.answered = False  # the guest has returned the nonce
         self.ready = False
@@ -184,6 +217,11 @@ class Epoch:
         self.reconnect = False
         self.send = send
         self.writable = writable
+        self.label = label
+        self.silence = silence
+        self.useless = useless or Useless()
+        self.resting = False  # the vCPUs stand still: no sign of life is expected
+        self.heard_at = time.monotonic()
         self._calls: dict[int, Call] = {}
         self._last = 0
         self._pings: dict[int, asyncio.Future[tuple[int, int, int]]] = {}
@@ -214,12 +252,27 @@ class Epoch:
         self.send(wire.ping(token))
         return token, self._pings[token]
 
+    def look_for_life(self, since: float) -> None:
+        """Ask for a sign of life. Raises OutcomeUnknown if there was none for long, counted from `since` at most."""
+        if self.resting:
+            self.heard_at = time.monotonic()
+        elif time.monotonic() - max(since, self.heard_at) >= self.silence:
+            raise OutcomeUnknown(
+                f"machine {self.label} has given no sign of life for {self.silence:.0f} s; what was asked for may "
+                "still happen: look at the machine, and restore a checkpoint or reboot it if it stays so"
+            )
+        else:
+            self.send(wire.ping(secrets.randbits(64)))
+
     # -- records
     def receive(self, kind: int, ident: int, payload: bytes) -> None:
         """A frame of the guest. Raises Violation."""
         if ident == 0:
+            self.useless.count()  # the few that are of use are within the allowance as well
             self._receive_own(kind, payload)
         elif ident & wire.GUEST_STREAM:
+            if kind != wire.OPEN:
+                self.useless.count()
             self._requests.receive(kind, ident, payload)
         elif ident in self._calls:
             try:
@@ -228,6 +281,8 @@ class Epoch:
                 raise Violation(str(error)) from error
         elif ident > self._last:
             raise Violation("it answered a request that was never made")
+        else:  # one that was given up
+            self.useless.count()
 
     def _receive_own(self, kind: int, payload: bytes) -> None:
         if kind == wire.HELLO:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from openboxd.errors import BoxdError, InvalidArgument
+from openboxd.errors import InvalidArgument
 from openboxd.guest import wire
 from openboxd.guest.channel import Channel
 from openboxd.guest.epoch import Call
@@ -57,9 +57,9 @@ async def start_command(channel: Channel, request: ExecRequest) -> AgentExecSess
         await call.send(wire.LINE, line)
         if await call.control() is None:
             raise_refusal(call.result or {}, channel.label)
-    except BaseException as error:
-        if not isinstance(error, BoxdError):
-            call.reset()
+        call.patient = True
+    except BaseException:
+        call.reset()
         raise
     return AgentExecSession(call, channel.label)
 
