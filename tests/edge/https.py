@@ -29,12 +29,12 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def made_front(home: Path, domains: Mapping[str, str] | None = None) -> AsyncIterator[Front]:
+async def made_front(home: Path, domains: Mapping[str, str] | None = None, zone: str = ZONE) -> AsyncIterator[Front]:
     authority = open_authority(home / "tls")
     gates = home / "gates"
     gates.mkdir(mode=0o700, exist_ok=True)
     front = Front(
-        zone=ZONE,
+        zone=zone,
         https=f"127.0.0.1:{free_port()}",
         http=f"127.0.0.1:{free_port()}",
         gates=gates,

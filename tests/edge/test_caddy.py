@@ -225,32 +225,6 @@ async def test_a_websocket_is_cut_once_and_a_new_one_waits_for_the_swap(tmp_path
     await guest.kill()
 
 
-async def test_acme_asks_the_directory_that_was_set_and_only_for_what_exists(tmp_path: Path) -> None:
-    guest, asked = Guest(), asyncio.Event()
-
-    async def directory(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        assert b"/directory " in await reader.readline()
-        asked.set()
-
-    await guest.start(directory)
-    async with made_front(tmp_path) as front:
-        url = f"http://127.0.0.1:{guest.port}/directory"
-        public = replace(front, acme_email="me@example.org", acme_directory=url)
-        async with running(Caddy(public, tmp_path)) as caddy:
-            await asyncio.wait_for(caddy.ready.wait(), LIMIT)
-            site = Site(public, caddy)
-            with pytest.raises(OSError):
-                await site.connect(f"nobody.{ZONE}")
-            assert not asked.is_set()
-            gate = site.gate("web", guest)
-            connecting = asyncio.create_task(site.connect(f"web.{ZONE}"))
-            await asyncio.wait_for(asked.wait(), LIMIT)
-            connecting.cancel()
-            await asyncio.wait([connecting])
-            await gate.close()
-    await guest.kill()
-
-
 async def test_caddy_is_started_again_and_serves_as_before(tmp_path: Path) -> None:
     guest = Guest()
     await guest.start(app)

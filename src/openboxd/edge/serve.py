@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from openboxd.edge.ask import answering
 from openboxd.edge.caddy import Caddy, certificate_wanted, running
@@ -40,22 +41,25 @@ def unserved(settings: Settings, domain: str) -> str:
         return "HTTPS is switched off (BOXD_HTTPS=off)"
     if not settings.acme_email:
         return ""
-    kept = _front(settings, "").storage / "certificates"
-    if any(kept.glob(f"*/{domain}/{domain}.crt")):
+    if any((storage_of(settings) / "certificates").glob(f"*/{domain}/{domain}.crt")):
         return ""
     return "it has no certificate yet: point its DNS at this host, and open it once"
 
 
+def storage_of(settings: Settings) -> Path:
+    """Where Caddy keeps certificates. It goes on with an intermediate one that it finds, so each root has its own."""
+    root = open_authority(settings.tls_dir).root.read_bytes()
+    return settings.home / "caddy" / hashlib.sha256(root).hexdigest()[:16]
+
+
 def _front(settings: Settings, api: str) -> Front:
     authority = open_authority(settings.tls_dir)
-    # Caddy keeps using the intermediate certificate that it finds, so each root has a directory of its own.
-    root = hashlib.sha256(authority.root.read_bytes()).hexdigest()[:16]
     return Front(
         zone=settings.zone,
         https=settings.https,
         http=settings.http,
         gates=settings.gates_dir,
-        storage=settings.home / "caddy" / root,
+        storage=storage_of(settings),
         root=authority.root,
         root_key=settings.tls_dir / "ca.key",
         ask="",
