@@ -7,7 +7,7 @@ never read, so it cannot be told from what does not exist: neither by the senten
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 
 from openboxd.control import names
@@ -149,15 +149,11 @@ class Access:
     def orgs(self, caller: Caller) -> Sequence[tuple[Org, Membership]]:
         """The organizations that the caller is in, by name; a machine is in the one that it is shared with."""
         members = {member.org_id: member for member in self._store.memberships(caller.user_id)}
-        seen: Callable[[Org], bool] = lambda org: org.id in members
         if caller.machine_id:
-            orgs = self._scope(caller).orgs if self._is_shared(caller) else frozenset()
-            seen = lambda org: org.id in members and org.id in orgs
-        return [(org, members[org.id]) for org in self._store.orgs() if seen(org)]
-
-    def _is_shared(self, caller: Caller) -> bool:
-        speaker = self._store.machine(caller.machine_id)
-        return speaker is not None and speaker.shared
+            speaker = self._store.machine(caller.machine_id)
+            own = speaker.org_id if speaker is not None and speaker.shared else ""
+            members = {org_id: member for org_id, member in members.items() if org_id == own}
+        return [(org, members[org.id]) for org in self._store.orgs() if org.id in members]
 
 
 def _denied(role: Role, act: Act, machine: Machine) -> PermissionDenied:

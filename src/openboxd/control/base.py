@@ -15,7 +15,7 @@ from openboxd.control.inventory import Inventory
 from openboxd.control.ports import ControlStore, ImageBuilder
 from openboxd.control.routes import Routes
 from openboxd.errors import BoxdError
-from openboxd.model import Caller, Finding, Machine, MachineStatus
+from openboxd.model import Caller, Finding, Machine
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.team import Team

@@ -139,7 +139,7 @@ class Organizations(Base):
     # -- sharing
 
     async def share(self, caller: Caller, ref: str, org: str = "") -> Machine:
-        """Let all members of its organization use a machine. One that is in none enters `org`, or the owner's only one.
+        """Let all members of its organization use a machine. One in none enters `org`, or its owner's only one.
 
         Raises: NotFound, InvalidArgument, PermissionDenied."""
         machine = self.machine(caller, ref, Act.SHARE)

@@ -118,6 +118,10 @@ class DirectoryPool:
         """Allocated bytes of the files below `path`, exclusive and shared; zeros if it does not exist."""
         return extents.tree_usage(path, reflinks=self.kind == "reflink")
 
+    def weigh(self, own: Sequence[Path], beyond: Sequence[Path] = ()) -> int:
+        """Allocated bytes of the files below `own`, each block once, that no file below `beyond` holds as well."""
+        return extents.distinct_bytes(own, beyond, reflinks=self.kind == "reflink")
+
     def recover(self) -> int:
         """Empty the staging area; how many things it held. Only while no operation runs."""
         leftovers = list(self._staging.iterdir())

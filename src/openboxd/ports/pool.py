@@ -74,6 +74,11 @@ class Pool(Protocol):
         """Allocated bytes of a directory's files, exclusive and shared; zeros if it does not exist."""
         ...
 
+    def weigh(self, own: Sequence[Path], beyond: Sequence[Path] = ()) -> int:
+        """Allocated bytes of the files below `own`, each block once, that no file below `beyond` holds as well.
+        Without reflinks nothing is held twice. May take a moment: call it in a thread."""
+        ...
+
     def recover(self) -> int:
         """Empty the staging area; how many things it held. Only while no operation runs."""
         ...

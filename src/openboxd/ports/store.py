@@ -125,6 +125,22 @@ class Store(Protocol):
         """A machine's exposed ports, by port."""
         ...
 
+    async def weigh_usage(self, machine_id: str, disk_bytes: int, checkpoint_bytes: int) -> None:
+        """A machine's files have these sizes from now on. Nothing happens for one that is gone."""
+        ...
+
+    async def beat_usage(self) -> None:
+        """A sign of life: whatever machines are has gone on until now."""
+        ...
+
+    async def pause_usage(self) -> None:
+        """What machines are since the last sign of life is not known."""
+        ...
+
+    async def resume_usage(self, machine_id: str) -> bool:
+        """A machine was found as it was: it has been so meanwhile. Whether there was anything to do."""
+        ...
+
     def fact(self, name: str) -> str:
         """A fact about the host that was kept under this name; empty if none was."""
         ...

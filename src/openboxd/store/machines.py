@@ -99,6 +99,12 @@ def change(connection: Connection, machine_id: str, values: Mapping[str, Any]) -
     return after
 
 
+def resume_usage(connection: Connection, machine_id: str) -> bool:
+    """The machine was found as it is on record; see `usage.go_on`."""
+    machine = by_id(connection, machine_id)
+    return machine is not None and usage.go_on(connection, machine)
+
+
 def _machine_with(machine: Machine, values: Mapping[str, Any]) -> Machine:
     return Machine(**{**vars(machine), **values})
 

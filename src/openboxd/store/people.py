@@ -114,7 +114,7 @@ class People(Part):
 
     async def resume_usage(self, machine_id: str) -> bool:
         """A machine was found as it was: it has been so meanwhile. Whether there was anything to do."""
-        return await self._writer.write(usage.go_on, machine_id)
+        return await self._writer.write(machines.resume_usage, machine_id)
 
     def usage_spans(self, machine_ids: Collection[str], since_ms: int, until_ms: int) -> Sequence[UsageSpan]:
         """What machines were within a period; the spans are whole and may reach beyond it."""

@@ -15,7 +15,6 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from openboxd.model import Machine, UsageSpan
 from openboxd.store.rows import from_row, to_row
-from openboxd.store.schema import machines
 from openboxd.store.schema import usage as table
 
 STATES = {
@@ -65,15 +64,19 @@ def pause(connection: Connection) -> None:
     connection.execute(update(table).where(table.c.is_open).values(is_open=False))
 
 
-def go_on(connection: Connection, machine_id: str) -> bool:
-    """The machine was found as it was: its last span has gone on meanwhile. Whether there was anything to do."""
-    last, machine = _last(connection, machine_id), _machine_row(connection, machine_id)
-    if last is None or machine is None or last.is_open:
+def go_on(connection: Connection, machine: Machine) -> bool:
+    """The machine was found as told: if its last span says the same, that has gone on meanwhile, else one begins now.
+
+    Returns:
+        Whether there was anything to do.
+    """
+    last, state = _last(connection, machine.id), STATES.get(machine.status.value, "stopped")
+    if last is not None and last.is_open:
         return False
-    state = STATES.get(machine.status, "stopped")
-    if (last.state, last.size.vcpu, last.size.memory_bytes) != (state, machine.vcpu, machine.memory_bytes):
-        return False
-    newest = select(table.c.id).where(table.c.machine_id == machine_id).order_by(table.c.id.desc()).limit(1)
+    if last is None or (last.state, last.size) != (state, machine.size):
+        follow(connection, machine)
+        return bool(state)
+    newest = select(table.c.id).where(table.c.machine_id == machine.id).order_by(table.c.id.desc()).limit(1)
     row = update(table).where(table.c.id == newest.scalar_subquery())
     connection.execute(row.values(is_open=True, end_ms=max(last.end_ms, now_ms())))
     return True
@@ -99,10 +102,6 @@ def _last(connection: Connection, machine_id: str) -> UsageSpan | None:
     query = select(table).where(table.c.machine_id == machine_id).order_by(table.c.id.desc()).limit(1)
     row = connection.execute(query).one_or_none()
     return None if row is None else _span(row)
-
-
-def _machine_row(connection: Connection, machine_id: str) -> Row[Any] | None:
-    return connection.execute(select(machines).where(machines.c.id == machine_id)).one_or_none()
 
 
 def _close(connection: Connection, machine_id: str, now: int) -> None:

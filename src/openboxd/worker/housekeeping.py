@@ -15,6 +15,7 @@ from openboxd.host import reserve
 from openboxd.host.holes import punch_hole
 from openboxd.model import MIB, CheckpointStatus, SnapshotStatus
 from openboxd.ports import Pool, Store
+from openboxd.worker.metering import Meter
 
 EVERY = 60.0
 """Seconds between rounds."""
@@ -43,8 +44,10 @@ async def keep_house(store: Store, pool: Pool, home: Path) -> AsyncIterator[None
 
 
 async def _rounds(store: Store, pool: Pool, home: Path) -> None:
+    meter = Meter(store, pool)
     while True:
         try:
+            await meter.round()
             await one_round(store, pool, time.time_ns() // 1_000_000)
             await asyncio.to_thread(reserve.keep, home)
         except (BoxdError, OSError) as error:

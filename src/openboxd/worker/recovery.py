@@ -242,18 +242,35 @@ async def open_ways(drivers: Drivers, workers: Workers) -> int:
     return await each(workers.values(), let_in)
 
 
+async def pause_usage(drivers: Drivers, workers: Workers) -> int:
+    """Before anything is found out about machines: nobody saw what they used since the daemon's last sign of life."""
+    await drivers.store.pause_usage()
+    return 0
+
+
+async def resume_usage(drivers: Drivers, workers: Workers) -> int:
+    """After the statuses: a machine that nothing above had to settle has been meanwhile what it is."""
+
+    async def resume(worker: MachineWorker) -> int:
+        return int(await drivers.store.resume_usage(worker.id))
+
+    return await each(workers.values(), resume)
+
+
 async def empty_staging(drivers: Drivers, workers: Workers) -> int:
     """Last: nothing above needs what lies there."""
     return await asyncio.to_thread(drivers.pool.recover)
 
 
 RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...] = (
+    ("pause usage", pause_usage),
     ("adopt runs", adopt_runs),
     ("resume paused guests", resume_paused),
     ("fail pending checkpoints", fail_pending_checkpoints),
     ("note a reboot of the host", note_host_reboot),
     ("finish operations", finish_operations),
     ("settle statuses", settle_statuses),
+    ("resume usage", resume_usage),
     ("finish removals", finish_removals),
     ("open the ways in", open_ways),
     ("sweep runs", sweep_runs),
