@@ -67,13 +67,14 @@ from openboxd.worker.orders import (
 from tests.fakes.service_exec import LocalExec
 from tests.fakes.service_files import LocalFiles
 from tests.fakes.service_routes import ServiceRoutes
+from tests.fakes.service_snapshots import ServiceSnapshots
 
 KEY = "bxd_" + "k" * 40
 IMAGE = Image("sha256:d1", "debian", 1_795_000_000, 8 * GIB, "6.12.0")
 PLENTY = Space(1 << 50, 1 << 50)
 
 
-class FakeService(ServiceRoutes):
+class FakeService(ServiceSnapshots, ServiceRoutes):
     """See api.ports.Service. Build it inside a running loop; `close` ends what it started."""
 
     zone = "boxd.test"
