@@ -59,6 +59,7 @@ class ServiceRoutes:
 
     root_certificate = "-----BEGIN CERTIFICATE-----\nfake\n-----END CERTIFICATE-----\n"
     hold = Held()
+    troubles: Sequence[str] = ()
 
     def __init__(self) -> None:
         rows = Rows()
@@ -106,6 +107,9 @@ class ServiceRoutes:
         if not found:
             raise NotFound(f"domain '{domain}' not found")
         await self._domains.remove(found[0], domain)
+
+    def problems(self, machine: Machine) -> Sequence[str]:
+        return self.troubles
 
     def last_hold(self, caller: Caller, ref: str) -> Held:
         return self.hold

@@ -53,6 +53,7 @@ def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.Ge
         created_by=machine.owner_id,
         created_by_name=user.name if user.id == machine.owner_id else "",
         status_reason=machine.status_reason,
+        problems=service.problems(machine),
     )
 
 

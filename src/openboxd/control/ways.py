@@ -72,6 +72,10 @@ class WaysIn(Base):
             raise NotFound(f"domain '{domain}' not found")
         await self._domains.remove(found.machine, domain)
 
+    def problems(self, machine: Machine) -> Sequence[str]:
+        """What of a machine's ways in cannot be listened on, and why. The caller has got the machine from here."""
+        return self._drivers.ways.problems(machine.id)
+
     def last_hold(self, caller: Caller, ref: str) -> Held:
         """What the machine's last swap cost those who came in meanwhile."""
         return self._worker(caller, ref).last_hold

@@ -70,6 +70,8 @@ def as_json(vm: GetVmResponse) -> dict[str, Any]:
         "created_at": iso(vm.created_at),
         "restart_policy": vm.restart_policy,
         "status_reason": vm.status_reason,
+        "ssh_port": vm.ssh_port,
+        "problems": list(vm.problems),
         "vcpu": vm.vcpu,
         "memory_bytes": vm.memory_bytes,
         "disk_bytes": vm.disk_bytes,

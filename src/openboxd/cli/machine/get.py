@@ -21,6 +21,8 @@ def get(state: State, machine: str) -> None:
         **data,
         "memory_bytes": size(vm.memory_bytes),
         "disk_bytes": size(vm.disk_bytes),
+        "ssh_port": vm.ssh_port or "",
+        "problems": "; ".join(vm.problems),
         "labels": ",".join(f"{key}={value}" for key, value in sorted(vm.labels.items())),
     }
     pairs = [(name.removesuffix("_bytes"), str(value)) for name, value in shown.items() if value != ""]
