@@ -99,10 +99,18 @@ class DatagramGate:
         listener: listens already; the gate closes it.
         reach: how to reach the guest.
         name: what is behind it, for people.
+        used: told whenever somebody sends something.
     """
 
-    def __init__(self, listener: socket.socket, reach: Reach, name: str, idle: float = IDLE) -> None:
-        self.name = name
+    def __init__(
+        self,
+        listener: socket.socket,
+        reach: Reach,
+        name: str,
+        idle: float = IDLE,
+        used: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.name, self._used = name, used
         self._listener, self._reach, self._idle = listener, reach, idle
         self._open = True
         self._flows: OrderedDict[Any, tuple[Flow, asyncio.Task[None]]] = OrderedDict()  # least recently used first
@@ -118,6 +126,14 @@ class DatagramGate:
     def waiting(self) -> int:
         """Nobody waits for a datagram."""
         return 0
+
+    @property
+    def in_use(self) -> bool:
+        """Each datagram is told; that a flow is kept for a while says nothing."""
+        return False
+
+    def turn_away(self, reason: str) -> None:
+        """Nobody waits."""
 
     def begin_hold(self) -> None:
         """Drop what comes from now on."""
@@ -154,6 +170,7 @@ class DatagramGate:
             except OSError as error:  # what an earlier answer met on its way; the next call reads on
                 log.debug("%s: %s", self.name, error)
                 continue
+            self._used()
             if self._open:
                 self._flow(client).put(datagram)
 

@@ -30,6 +30,8 @@ from openboxd.model import Held
 Dial = Callable[[], Awaitable[Stream]]
 """Connects to the guest's port. Raises OSError if the guest refuses or does not answer."""
 
+Used = Callable[[], None]
+
 Waited = Callable[[float], None]
 """Told the seconds that a connection was held."""
 
@@ -88,6 +90,7 @@ class Gate:
         name: what is behind it, for people: "port 8000 of machine 'web'".
         http: turn clients away with an HTTP answer, rather than by closing.
         waited: told the seconds that each held connection waited.
+        used: told whenever a client comes, waits, sends something or leaves; it must cost nothing.
     """
 
     def __init__(
@@ -99,13 +102,15 @@ class Gate:
         http: bool = False,
         limits: Limits | None = None,
         waited: Waited = lambda seconds: None,
+        used: Used = lambda: None,
     ) -> None:
         self.dial = dial
         self._limits = limits or Limits()
         self.name = name
-        self._http, self._waited = http, waited
+        self._http, self._waited, self._used = http, waited, used
         self._state = GateState.OPEN
         self._reason = ""
+        self._turns = 0  # how often those who waited were turned away
         self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._dialling: set[asyncio.Task[Stream]] = set()
@@ -175,6 +180,16 @@ class Gate:
         self._become(GateState.SHUT)
         await self.cut()
 
+    @property
+    def in_use(self) -> bool:
+        """Whether there is any connection, let through or waiting."""
+        return bool(self._tasks)
+
+    def turn_away(self, reason: str) -> None:
+        """Turn those away who wait now, with this sentence; who comes later waits again."""
+        self._reason, self._turns = reason, self._turns + 1
+        self._tell()
+
     async def close(self) -> None:
         """End the gate and its connections. Harmless twice."""
         await self._acceptor.close()
@@ -187,7 +202,8 @@ class Gate:
     # -- one connection
 
     def _take(self, connection: socket.socket) -> None:
-        client = SocketStream(connection)
+        client = SocketStream(connection, heard=self._used)
+        self._used()
         if len(self._tasks) >= self._limits.connections:
             client.close(reset=True)
             return
@@ -197,6 +213,7 @@ class Gate:
 
     def _served(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._used()
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a connection to %s ended by a fault of ours", self.name, exc_info=error)
 
@@ -244,14 +261,17 @@ class Gate:
         """Until the gate is open."""
         if self._state is GateState.HELD and len(self._waiting) >= self._limits.held:
             raise _TurnedAway(HTTPStatus.SERVICE_UNAVAILABLE, f"too many requests wait for {self.name}", 1)
-        self._waiting[client] = began
+        self._waiting[client], turn = began, self._turns
         try:
             while self._state is GateState.HELD:
+                self._used()
                 left = began + self._limits.wait - time.monotonic()
                 if left <= 0:
                     self._count(time.monotonic() - began)
                     sentence = f"{self.name} has not answered for {self._limits.wait:.0f} s; try again"
                     raise _TurnedAway(HTTPStatus.SERVICE_UNAVAILABLE, sentence, 5)
+                if turn != self._turns:
+                    raise _TurnedAway(HTTPStatus.SERVICE_UNAVAILABLE, self._reason, 5)
                 if client.gone:
                     raise _TurnedAway(HTTPStatus.REQUEST_TIMEOUT, "the client has left")
                 await _either(self._changed, min(left, _LOOK))
@@ -310,11 +330,15 @@ class Gate:
             return
         self._epoch += self._state is GateState.OPEN
         self._state = state
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self._tell()
         if state is not GateState.OPEN:
             for dialling in self._dialling:
                 dialling.cancel()
+
+    def _tell(self) -> None:
+        """Let those who wait look again."""
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _count(self, waited: float) -> None:
         self._waited(waited)

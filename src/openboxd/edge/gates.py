@@ -46,8 +46,8 @@ log = logging.getLogger(__name__)
 class MachineGates:
     """The gates of one machine."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, machine_id: str, name: str) -> None:
+        self.id, self.name = machine_id, name
         self.state = GateState.HELD  # until its worker has said how it is
         self.reason = ""
         self.guest: Guest | None = None
@@ -107,6 +107,7 @@ class Gates:
         self._waited = waited
         self._directory, self._host, self._limits = directory, host, limits
         self._unserved = unserved
+        self._told: Callable[[str], None] = lambda machine_id: None
         self._machines: dict[str, MachineGates] = {}
         self._owners: dict[str, Gate | DatagramGate] = {}  # whose socket a host name is
         self._arranging = asyncio.Lock()
@@ -117,7 +118,7 @@ class Gates:
     async def arrange(self, machine_id: str, name: str, ways: Sequence[Way]) -> None:
         """See ports.Ways."""
         async with self._arranging:
-            machine = self._machines.setdefault(machine_id, MachineGates(name))
+            machine = self._machines.setdefault(machine_id, MachineGates(machine_id, name))
             machine.name, machine.ways = name, tuple(ways)
             for way in machine.gates.keys() - set(ways):
                 await self._remove(machine, way)
@@ -188,14 +189,19 @@ class Gates:
     def _gate(self, machine: MachineGates, way: Way) -> Gate | DatagramGate:
         """Raises OSError if it cannot be listened on."""
         file, title, limits = _file(way), machine.title(way), self._limits or Limits()
+
+        def used() -> None:
+            self._told(machine.id)
+
         if way.protocol == "udp":
-            return DatagramGate(listen_udp(self._host, way.public_port), machine.reach(way), title)
+            return DatagramGate(listen_udp(self._host, way.public_port), machine.reach(way), title, used=used)
         if len(file) > SOCKET_NAME:
             raise OSError(errno.ENAMETOOLONG, f"it has more than {SOCKET_NAME} characters")
         listener = listen_unix(self._directory / file) if file else listen_tcp(self._host, way.public_port)
         if _is_ssh(way):
             limits = replace(limits, starting=SSH_STARTS, retry=SSH_RETRY)
-        return Gate(listener, machine.dial(way), title, http=bool(file), limits=limits, waited=self._waited)
+        dial, http = machine.dial(way), bool(file)
+        return Gate(listener, dial, title, http=http, limits=limits, waited=self._waited, used=used)
 
     async def _remove(self, machine: MachineGates, way: Way) -> None:
         gate = machine.gates.pop(way)
@@ -205,6 +211,21 @@ class Gates:
         await gate.close()
 
     # -- how a machine is
+
+    def in_use(self, machine_id: str) -> bool:
+        """See ports.Ways."""
+        machine = self._machines.get(machine_id)
+        return machine is not None and any(gate.in_use for gate in machine.gates.values())
+
+    def on_use(self, told: Callable[[str], None]) -> None:
+        """See ports.Ways."""
+        self._told = told
+
+    def turn_away(self, machine_id: str, reason: str) -> None:
+        """See ports.Ways."""
+        machine = self._machines.get(machine_id)
+        for gate in machine.gates.values() if machine else ():
+            gate.turn_away(reason)
 
     def hold(self, machine_id: str) -> None:
         """See ports.Ways."""

@@ -10,6 +10,7 @@ import asyncio
 import select
 import socket
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
@@ -42,14 +43,14 @@ class Stream(Protocol):
 
 
 class SocketStream:
-    """A stream over a connected, non-blocking socket."""
+    """A stream over a connected, non-blocking socket. `heard` is told whenever something has come."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, heard: Callable[[], None] = lambda: None) -> None:
         connection.setblocking(False)
         if connection.family != socket.AF_UNIX:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # or a vanished peer stays for ever
-        self._socket = connection
+        self._socket, self._heard = connection, heard
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -61,7 +62,9 @@ class SocketStream:
 
     async def read(self, limit: int) -> bytes:
         """See Stream."""
-        return await self._loop.sock_recv(self._socket, limit)
+        data = await self._loop.sock_recv(self._socket, limit)
+        self._heard()
+        return data
 
     async def write(self, data: bytes) -> None:
         """See Stream."""

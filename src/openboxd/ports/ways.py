@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from openboxd.model import (
@@ -44,13 +44,23 @@ class Ways(Protocol):
         """Turn everybody away, with a sentence where the protocol allows; established connections are cut."""
         ...
 
+    def in_use(self, machine_id: str) -> bool:
+        """Whether somebody is let through to the machine, or waits to be."""
+        ...
+
+    def on_use(self, told: Callable[[str], None]) -> None:
+        """Be told the id of a machine whenever somebody comes in, waits to be let in, sends it something, or leaves.
+        It is called often: it must cost nothing."""
+        ...
+
+    def turn_away(self, machine_id: str, reason: str) -> None:
+        """Turn those away who wait, with a sentence where the protocol allows; who comes later waits again."""
+        ...
+
     async def found_port(self, machine_id: str) -> int:
         """Where the machine's default route leads while nobody has pinned its port."""
         ...
 
-    def is_free(self, public_port: int) -> bool:
-        """Nobody on the host listens on this port where machines' ports are listened on."""
-        ...
     def domain_problem(self, domain: str) -> str:
         """Why a domain of one's own that leads to a machine is not served yet; empty if it is."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from openboxd.model import Held, Machine, MachineStatus, Route, Way
 from openboxd.ports import Agent, Store, Ways
@@ -64,6 +64,13 @@ class NoWays:
         return Held()
 
     async def shut(self, machine_id: str, reason: str) -> None: ...
+
+    def in_use(self, machine_id: str) -> bool:
+        return False
+
+    def on_use(self, told: Callable[[str], None]) -> None: ...
+
+    def turn_away(self, machine_id: str, reason: str) -> None: ...
 
     async def found_port(self, machine_id: str) -> int:
         return 8000
