@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from weakref import WeakValueDictionary
 
 from openboxd.control.access import Access, Act
 from openboxd.control.creation import Creation
@@ -17,6 +18,7 @@ from openboxd.control.routes import Routes
 from openboxd.errors import BoxdError
 from openboxd.model import Caller, Finding, Machine
 from openboxd.worker.drivers import Drivers
+from openboxd.worker.job import Job
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.team import Team
 
@@ -53,6 +55,8 @@ class Base:
         self._creation = Creation(drivers, store, self._images, self._routes)
         self._domains = Domains(store, drivers.ways, self._routes, self.zone, drivers.settings.domains)
         self._inventory = Inventory(store, drivers.pool, drivers.metrics)
+        self._snapshot_saves: WeakValueDictionary[str, Job] = WeakValueDictionary()  # by id, while they run
+        self._snapshots_leaving: set[str] = set()  # ids of those that are being removed
         self._editing = asyncio.Lock()  # an edit of labels reads, then writes
 
     def _later(self, work: Awaitable[None]) -> None:

@@ -14,11 +14,12 @@ from openboxd.control.guests import Guests
 from openboxd.control.keys import Account
 from openboxd.control.machines import Machines
 from openboxd.control.orgs import Organizations
+from openboxd.control.snapshots import Snapshots
 from openboxd.control.ways import WaysIn
 from openboxd.model import Caller, Finding, Image, Progress
 
 
-class Control(Account, Organizations, Machines, WaysIn, Checkpoints, Guests):
+class Control(Account, Organizations, Machines, WaysIn, Checkpoints, Snapshots, Guests):
     """Implements `api.ports.Service`."""
 
     async def close(self, limit: float = 30.0) -> None:

@@ -85,6 +85,18 @@ class Save:
 
 
 @dataclass(frozen=True)
+class SaveSnapshot:
+    """Save a version of a snapshot of `owner_id`; `snapshot_id` is its id if there is none of this name yet."""
+
+    snapshot_id: str
+    name: str
+    owner_id: str
+
+    def __str__(self) -> str:
+        return f"save of snapshot '{self.name}'"
+
+
+@dataclass(frozen=True)
 class Restore:
     """Take the machine back to a checkpoint."""
 
@@ -132,7 +144,7 @@ class Resize:
         return f"resizing to {self.size.vcpu} vCPU and {gib(self.size.memory_bytes)}"
 
 
-Order = Start | StartFrom | Stop | Reboot | Rename | Resize | Save | Restore | Remove | Destroy
+Order = Start | StartFrom | Stop | Reboot | Rename | Resize | Save | SaveSnapshot | Restore | Remove | Destroy
 
 
 def words(order: Order) -> tuple[str, str]:
@@ -142,6 +154,8 @@ def words(order: Order) -> tuple[str, str]:
             return type(order).__name__.lower(), order.name
         case StartFrom():
             return "start", f"from {order.label}"
+        case SaveSnapshot():
+            return "snapshot", order.name
         case Resize():
             return "resize", str(order).removeprefix("resizing to ")
     return type(order).__name__.lower(), ""
@@ -193,7 +207,7 @@ def admit(order: Order, situation: Situation) -> Verdict:
     if refusal := _checkpoint_refusal(order, situation):
         return Refuse(refusal)
     if situation.current is not None:
-        if situation.current == order and not isinstance(order, Save):
+        if situation.current == order and not isinstance(order, Save | SaveSnapshot):
             return Already()
         return Refuse(
             Busy(f"machine '{machine.name}' is busy: {situation.current} is running; try again when it has ended")
@@ -246,7 +260,7 @@ def _by_state(order: Order, situation: Situation) -> Verdict:
             )
         case Rename() | Resize():
             return _change_verdict(order, machine)
-        case Save():
+        case Save() | SaveSnapshot():
             refusal = _save_refusal(order, situation)
             return Refuse(refusal) if refusal else Accept()
         case Restore() if status not in (MachineStatus.RUNNING, MachineStatus.STOPPED, MachineStatus.FAILED):
@@ -271,21 +285,28 @@ def _change_verdict(order: Rename | Resize, machine: Machine) -> Verdict:
     return Already() if same else Accept()
 
 
-def _save_refusal(order: Save, situation: Situation) -> BoxdError | None:
-    machine = situation.machine
+def _save_refusal(order: Save | SaveSnapshot, situation: Situation) -> BoxdError | None:
+    machine, what = situation.machine, "checkpoint" if isinstance(order, Save) else "snapshot"
     if machine.status is not MachineStatus.RUNNING:
-        return WrongState(f"machine '{machine.name}' must be running to save a checkpoint; it is {machine.status}")
+        return WrongState(f"machine '{machine.name}' must be running to save a {what}; it is {machine.status}")
+    if isinstance(order, Save) and (refusal := _limit_refusal(situation)):
+        return refusal
+    needed = bytes_needed(situation)
+    if situation.space.free_bytes < needed:
+        return WrongState(
+            f"{what} '{order.name}' was not saved: {gib(situation.space.free_bytes)} are free and {gib(needed)} "
+            f"are needed; machine '{machine.name}' keeps running; remove a checkpoint or add space"
+        )
+    return None
+
+
+def _limit_refusal(situation: Situation) -> BoxdError | None:
+    machine = situation.machine
     counted = [c for c in situation.checkpoints if c.status is not CheckpointStatus.FAILED]
     if len(counted) >= MAX_CHECKPOINTS:
         return WrongState(
             f"machine '{machine.name}' has {len(counted)} of {MAX_CHECKPOINTS} checkpoints; "
             f"remove one first (the oldest is '{counted[0].name}')"
-        )
-    needed = bytes_needed(situation)
-    if situation.space.free_bytes < needed:
-        return WrongState(
-            f"checkpoint '{order.name}' was not saved: {gib(situation.space.free_bytes)} are free and {gib(needed)} "
-            f"are needed; machine '{machine.name}' keeps running; remove a checkpoint or add space"
         )
     return None
 

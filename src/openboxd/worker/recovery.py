@@ -23,6 +23,7 @@ from openboxd.worker.remove import destroy, drop_checkpoint
 from openboxd.worker.restart import RESTART, note_host_reboot
 from openboxd.worker.restore import SWAP, restore_checkpoint
 from openboxd.worker.runs import next_disk_of
+from openboxd.worker.snapshot import end_save
 
 ENDED_DURING_SAVE = "the daemon ended during the save; the machine kept running"
 TAKEN_BACK = "the daemon ended during the restore; the machine is as it was"
@@ -138,6 +139,15 @@ async def fail_pending_checkpoints(drivers: Drivers, workers: Workers) -> int:
             await note(drivers.store, happened(worker.id, "save", checkpoint.name, ENDED_DURING_SAVE))
             count += 1
     return count
+
+
+async def fail_pending_snapshots(drivers: Drivers, workers: Workers) -> int:
+    """Nor does the save of a snapshot; the version before it counts."""
+    pending = [snapshot for snapshot in drivers.store.snapshots() if snapshot.saving]
+    for snapshot in pending:
+        await end_save(drivers, snapshot, ENDED_DURING_SAVE)
+        await note(drivers.store, happened(snapshot.saving, "snapshot", snapshot.name, ENDED_DURING_SAVE))
+    return len(pending)
 
 
 async def finish_operations(drivers: Drivers, workers: Workers) -> int:
@@ -257,6 +267,20 @@ async def resume_usage(drivers: Drivers, workers: Workers) -> int:
     return await each(workers.values(), resume)
 
 
+async def sweep_snapshots(drivers: Drivers, workers: Workers) -> int:
+    """Versions that are on no record: of a save that was broken off, replaced, or removed."""
+    recorded = {drivers.pool.snapshot_dir(found.id): found for found in drivers.store.snapshots() if found.version}
+    count = 0
+    for directory in await asyncio.to_thread(drivers.pool.snapshot_dirs):
+        found = recorded.get(directory)
+        kept = drivers.pool.snapshot_dir(found.id, found.version) if found else None
+        unrecorded = [path for path in directory.iterdir() if path != kept] if found else [directory]
+        for path in unrecorded:
+            await asyncio.to_thread(drivers.pool.discard, path)
+        count += len(unrecorded)
+    return count
+
+
 async def empty_staging(drivers: Drivers, workers: Workers) -> int:
     """Last: nothing above needs what lies there."""
     return await asyncio.to_thread(drivers.pool.recover)
@@ -267,6 +291,7 @@ RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...]
     ("adopt runs", adopt_runs),
     ("resume paused guests", resume_paused),
     ("fail pending checkpoints", fail_pending_checkpoints),
+    ("fail pending snapshots", fail_pending_snapshots),
     ("note a reboot of the host", note_host_reboot),
     ("finish operations", finish_operations),
     ("settle statuses", settle_statuses),
@@ -274,5 +299,6 @@ RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...]
     ("finish removals", finish_removals),
     ("open the ways in", open_ways),
     ("sweep runs", sweep_runs),
+    ("sweep snapshots", sweep_snapshots),
     ("empty staging", empty_staging),
 )

@@ -6,7 +6,7 @@ import asyncio
 
 from openboxd.errors import machine_not_found
 from openboxd.model import MachineStatus
-from openboxd.worker import boot, copy, orders, remove, rename, resize, restore, save
+from openboxd.worker import boot, copy, orders, remove, rename, resize, restore, save, snapshot
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker, Operation
 from openboxd.worker.recovery import adopt_late, recover
@@ -21,6 +21,7 @@ OPERATIONS: dict[type, Operation] = {
     orders.Rename: rename.rename,
     orders.Resize: resize.resize,
     orders.Save: save.save,
+    orders.SaveSnapshot: snapshot.save_snapshot,
     orders.Restore: restore.restore,
     orders.Remove: remove.remove,
     orders.Destroy: remove.destroy,
