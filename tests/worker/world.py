@@ -11,7 +11,18 @@ from pathlib import Path
 
 from openboxd.api.ports import NewMachine
 from openboxd.control.control import Control
-from openboxd.model import MIB, Caller, CheckpointStatus, ExecRequest, Finding, Image, Machine, MachineStatus, User
+from openboxd.model import (
+    MIB,
+    Caller,
+    CheckpointStatus,
+    ExecRequest,
+    Finding,
+    Image,
+    Machine,
+    MachineStatus,
+    Snapshot,
+    User,
+)
 from openboxd.pool import DirectoryPool
 from openboxd.ports import Network, Report, Ways
 from openboxd.settings import Settings
@@ -74,7 +85,7 @@ class World:
             await store.add_user(User(OWNER.user_id, "ada", is_owner=True))
         self.pool = DirectoryPool(self.home / "pool", "copy", "it is a test's")
         self.hypervisor = FakeHypervisor(self.host, switch=self.switch)
-        drivers = Drivers(
+        drivers = self.drivers = Drivers(
             settings=settings,
             store=mortal(store, self.switch),
             pool=mortal(self.pool, self.switch),
@@ -171,11 +182,24 @@ class World:
             view = await self.control.checkpoint_done(OWNER, name, checkpoint)
         assert view.checkpoint.status is CheckpointStatus.READY, view.checkpoint.failure_reason
 
+    async def snapshot(self, snapshot: str, name: str = "web") -> Snapshot:
+        """Save a version of a snapshot and wait until it is ready."""
+        begun = await self.control.save_snapshot(OWNER, name, snapshot)
+        async with asyncio.timeout(LIMIT):
+            found = (await self.control.snapshot_done(OWNER, snapshot)).snapshot
+        assert found.version == begun.version + 1 and not found.failure_reason, found
+        await self.settled(name)
+        return found
+
     def leftovers(self) -> list[str]:
         """What must not be there when nothing is under way."""
         found = [f"staging: {path.name}" for path in (self.pool.root / "staging").iterdir()]
         found += [f"file: {path.name}" for path in (self.pool.root / "machines").glob("*/disk.next")]
         found += [f"journal: {operation.kind}" for operation in self.store.open_operations()]
+        versions = {self.pool.snapshot_dir(s.id, s.version) for s in self.store.snapshots() if s.version}
+        found += [f"snapshot: {path}" for path in versions ^ set((self.pool.root / "snapshots").glob("*/*"))]
+        found += [f"empty: {path}" for path in self.pool.snapshot_dirs() if not any(path.iterdir())]
+        found += [f"being saved: {s.name}" for s in self.store.snapshots() if s.saving]
         for machine in self.store.machines():
             owned = {c.id for c in self.store.checkpoints(machine.id) if c.status is CheckpointStatus.READY}
             on_disk = {path.name for path in (self.pool.machine_dir(machine.id) / "checkpoints").iterdir()}

@@ -85,12 +85,16 @@ class Store(Protocol):
         """
         ...
 
+    async def add_snapshot(self, snapshot: Snapshot) -> None:
+        """Raises AlreadyExists if its id, or its name among the owner's, is taken."""
+        ...
+
     async def update_snapshot(self, snapshot_id: str, **values: Any) -> None:
         """Set fields. Raises NotFound."""
         ...
 
     async def delete_snapshot(self, snapshot_id: str) -> None:
-        """Forget the row. Harmless twice."""
+        """Forget the row. Harmless twice. Raises Busy: a version is being saved."""
         ...
 
     async def begin_operation(self, machine_id: str, kind: str, detail: Mapping[str, Any]) -> int:
@@ -125,6 +129,10 @@ class Store(Protocol):
         """A machine's exposed ports, by port."""
         ...
 
+    def custom_domains(self, machine_id: str = "") -> Sequence[CustomDomain]:
+        """Domains of people's own, those of one machine or of all, by name."""
+        ...
+
     async def weigh_usage(self, machine_id: str, disk_bytes: int, checkpoint_bytes: int) -> None:
         """A machine's files have these sizes from now on. Nothing happens for one that is gone."""
         ...
@@ -143,10 +151,6 @@ class Store(Protocol):
 
     def fact(self, name: str) -> str:
         """A fact about the host that was kept under this name; empty if none was."""
-        ...
-
-    def custom_domains(self, machine_id: str = "") -> Sequence[CustomDomain]:
-        """Domains of people's own, those of one machine or of all, by name."""
         ...
 
     async def keep_fact(self, name: str, value: str) -> None:
