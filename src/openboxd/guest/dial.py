@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from openboxd.errors import Interrupted, InvalidArgument
 from openboxd.guest import wire
+from openboxd.guest.call import Call
 from openboxd.guest.channel import Channel
-from openboxd.guest.epoch import Call
 from openboxd.guest.refusals import raise_refusal
 
 WINDOW = 128 * 1024

@@ -8,8 +8,8 @@ from typing import Any
 
 from openboxd.errors import InvalidArgument, OperationFailed, WrongState
 from openboxd.guest import wire
+from openboxd.guest.call import Call
 from openboxd.guest.channel import Channel
-from openboxd.guest.epoch import Call
 from openboxd.guest.refusals import raise_refusal
 from openboxd.model import DirEntry, Listing
 
