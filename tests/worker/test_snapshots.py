@@ -106,8 +106,8 @@ async def test_a_machine_that_is_removed_meanwhile_fails_it_and_the_name_is_free
     found = (await world.control.snapshot_done(OWNER, "base")).snapshot
     assert (found.status, found.failure_reason) == (SnapshotStatus.FAILED, "machine 'web' was removed meanwhile")
     assert world.leftovers() == []
-    await world.machine("api")
-    assert (await world.snapshot("base", "api")).source_name == "api"
+    await world.machine("shop")
+    assert (await world.snapshot("base", "shop")).source_name == "shop"
 
 
 async def test_it_outlives_its_machine_and_keeps_the_image(world: World) -> None:
@@ -154,17 +154,17 @@ async def test_what_does_not_run_is_not_saved(world: World) -> None:
 
 async def test_while_one_is_saved_the_name_and_the_machine_are_busy(world: World) -> None:
     await world.machine()
-    await world.machine("api")
+    await world.machine("shop")
     with world.host.hold("save memory"):
         await world.control.save_snapshot(OWNER, "web", "base")
         with pytest.raises(Busy, match="machine 'web' is busy: save of snapshot 'base' is running"):
             await world.control.save_snapshot(OWNER, "web", "other")
         with pytest.raises(Busy, match="snapshot 'base' is being saved from machine 'web'"):
-            await world.control.save_snapshot(OWNER, "api", "base")
+            await world.control.save_snapshot(OWNER, "shop", "base")
         with pytest.raises(Busy, match="snapshot 'base' is being saved from machine 'web'"):
             await world.control.remove_snapshot(OWNER, "base")
     assert (await world.control.snapshot_done(OWNER, "base")).snapshot.version == 1
-    await world.settled("api")
+    await world.settled("shop")
     assert world.leftovers() == []
 
 
