@@ -257,6 +257,7 @@ class Machine:
     def identity(self) -> Identity:
         """Who it is to its own guest."""
         return Identity(self.name, self.id, self.address, self.mac)
+
     org_id: str = ""  # organization it belongs to; empty = its owner's own
     shared: bool = False  # all members of that organization may use it
 
@@ -348,9 +349,8 @@ class Snapshot:
     idle_ignore_outbound: bool = False
     pause_us: int = 0  # time the vCPUs of the source stood still
     duration_ms: int = 0  # from the order until ready
-    # of all versions:
-    use_count: int = 0  # machines made from it
-    failed_version: int = 0
+    # of the version that came to nothing after it:
+    failed_version: int = 0  # 0 = none did
     failure_reason: str = ""
 
     @property
@@ -363,10 +363,11 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class SnapshotView:
-    """A snapshot as users see it: with its usage."""
+    """A snapshot as users see it: with its usage, and how many machines were made from it so far."""
 
     snapshot: Snapshot
     usage: Usage
+    use_count: int = 0
 
 
 @dataclass(frozen=True)

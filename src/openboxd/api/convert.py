@@ -114,7 +114,7 @@ def snapshot_to_wire(view: SnapshotView) -> pb.SnapshotInfo:
         updated_at=snapshot.updated_at_ms,  # epoch milliseconds
         vcpu=snapshot.size.vcpu,
         memory_bytes=snapshot.size.memory_bytes,
-        use_count=snapshot.use_count,
+        use_count=view.use_count,
         created_at=snapshot.created_at_ms if snapshot.version else 0,
         failed_version=snapshot.failed_version,
         failure_reason=snapshot.failure_reason,

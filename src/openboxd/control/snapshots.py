@@ -10,7 +10,6 @@ from openboxd.control import names
 from openboxd.control.base import Base
 from openboxd.errors import BoxdError, Busy, snapshot_not_found
 from openboxd.model import Caller, Snapshot, SnapshotView, Usage
-from openboxd.ports import Pool
 from openboxd.worker.orders import SaveSnapshot
 from openboxd.worker.snapshot import remove_snapshot
 from openboxd.worker.steps import to_the_end
@@ -24,9 +23,11 @@ class Snapshots(Base):
         return await to_the_end(self._save_snapshot(caller, ref, name))
 
     async def _save_snapshot(self, caller: Caller, ref: str, name: str) -> Snapshot:
+        self._access.account(caller, "save snapshots")
         worker = self._worker(caller, ref)
         names.check_snapshot_name(name)
         order = SaveSnapshot(snapshot_id=names.new_snapshot_id(), name=name, owner_id=caller.user_id)
+        await self._quotas.refresh(worker.machine.owner_id)
         job = worker.submit(order, caller.user_id)
         await job.recorded()
         found = self.snapshot(caller, name)
@@ -35,6 +36,7 @@ class Snapshots(Base):
 
     def snapshot(self, caller: Caller, ref: str) -> Snapshot:
         """A snapshot by id or name. Raises NotFound, also for what the caller may not see."""
+        self._access.account(caller, "use snapshots")
         if names.is_snapshot_id(ref):
             found = self._store.snapshot(ref)
         else:
@@ -46,12 +48,19 @@ class Snapshots(Base):
 
     async def snapshot_view(self, caller: Caller, ref: str) -> SnapshotView:
         """A snapshot with its usage."""
-        return await asyncio.to_thread(_view, self._drivers.pool, self.snapshot(caller, ref))
+        return await self._view(self.snapshot(caller, ref))
+
+    async def _view(self, found: Snapshot) -> SnapshotView:
+        usage, pool = Usage(0, 0), self._drivers.pool
+        if found.version:
+            usage = await asyncio.to_thread(pool.usage, pool.snapshot_dir(found.id, found.version))
+        return SnapshotView(found, usage, self._store.machines_of_snapshot(found.id))
 
     async def snapshots(self, caller: Caller) -> Sequence[SnapshotView]:
         """The caller's snapshots with their usage, oldest first."""
+        self._access.account(caller, "see snapshots")
         mine = [found for found in self._store.snapshots() if found.owner_id == caller.user_id]
-        return [await asyncio.to_thread(_view, self._drivers.pool, found) for found in mine]
+        return [await self._view(found) for found in mine]
 
     async def snapshot_done(self, caller: Caller, ref: str) -> SnapshotView:
         """Wait until no version of a snapshot is pending any more."""
@@ -78,10 +87,3 @@ class Snapshots(Base):
             await remove_snapshot(self._drivers, found)
         finally:
             self._snapshots_leaving.discard(found.id)
-
-
-def _view(pool: Pool, snapshot: Snapshot) -> SnapshotView:
-    """Asks the filesystem, so call it in a thread."""
-    if not snapshot.version:
-        return SnapshotView(snapshot, Usage(0, 0))
-    return SnapshotView(snapshot, pool.usage(pool.snapshot_dir(snapshot.id, snapshot.version)))

@@ -268,7 +268,6 @@ snapshots = Table(
     Column("idle_ignore_outbound", Boolean, nullable=False, server_default=false()),
     _number("pause_us"),
     _number("duration_ms"),
-    _number("use_count"),
     _number("failed_version"),
     _text("failure_reason"),
     Index("ix_snapshots_name", "owner_id", "name", unique=True),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, or_, select, update
 
 from openboxd.errors import AlreadyExists, Busy, snapshot_not_found
-from openboxd.model import Snapshot
+from openboxd.model import MachineStatus, Snapshot
 from openboxd.store import machines
 from openboxd.store.rows import changed_columns, decode, from_row, to_row
+from openboxd.store.schema import machines as made_machines
 from openboxd.store.schema import snapshots as table
 
 _oldest_first = (table.c.created_at_ms, table.c.id)
@@ -35,6 +36,13 @@ def all_snapshots(connection: Connection) -> Sequence[Snapshot]:
 def of_image(connection: Connection, digest: str) -> Sequence[Snapshot]:
     """Those whose machines need this image, oldest first."""
     return _all(connection, table.c.image == digest, _kept)
+
+
+def machines_made(connection: Connection, snapshot_id: str) -> int:
+    """How many machines were made from it, or are being made; one that never ran and is gone was not."""
+    made = or_(made_machines.c.status != MachineStatus.DESTROYED.value, made_machines.c.boot_time_ms > 0)
+    query = select(func.count()).select_from(made_machines).where(made_machines.c.source_id == snapshot_id, made)
+    return connection.scalar(query) or 0
 
 
 def begin(connection: Connection, wanted: Snapshot) -> Snapshot:
@@ -70,11 +78,6 @@ def change(connection: Connection, snapshot_id: str, values: Mapping[str, Any]) 
         raise TypeError("a snapshot's id, owner and name never change")
     if connection.execute(update(table).where(table.c.id == snapshot_id).values(row)).rowcount == 0:
         raise snapshot_not_found()
-
-
-def count_use(connection: Connection, snapshot_id: str) -> None:
-    """One more machine was made from it; harmless if it is gone."""
-    connection.execute(update(table).where(table.c.id == snapshot_id).values(use_count=table.c.use_count + 1))
 
 
 def forget(connection: Connection, snapshot_id: str) -> None:

@@ -149,15 +149,15 @@ class SqlStore(People):
         """Snapshots whose machines need this image."""
         return self._read(snapshots.of_image, digest)
 
+    def machines_of_snapshot(self, snapshot_id: str) -> int:
+        """How many machines were made from it, or are being made; also of those that are gone."""
+        return self._read(snapshots.machines_made, snapshot_id)
+
     async def begin_snapshot(self, snapshot: Snapshot) -> Snapshot:
         return await self._writer.write(snapshots.begin, snapshot)
 
     async def update_snapshot(self, snapshot_id: str, **values: Any) -> None:
         await self._writer.write(snapshots.change, snapshot_id, values)
-
-    async def count_snapshot_use(self, snapshot_id: str) -> None:
-        """One more machine was made from it; harmless if it is gone."""
-        await self._writer.write(snapshots.count_use, snapshot_id)
 
     async def add_snapshot(self, snapshot: Snapshot) -> None:
         """Raises AlreadyExists."""

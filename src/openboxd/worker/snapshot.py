@@ -123,7 +123,7 @@ def _ready(machine: Machine, row: Snapshot, report: SaveReport, begun: float) ->
 
 def _kept(row: Snapshot) -> dict[str, Any]:
     """All fields that a save changes."""
-    fixed = ("id", "owner_id", "name", "created_at_ms", "tried_at_ms", "use_count")
+    fixed = ("id", "owner_id", "name", "created_at_ms", "tried_at_ms")
     return {name: value for name, value in vars(row).items() if name not in fixed}
 
 

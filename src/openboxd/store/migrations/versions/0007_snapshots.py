@@ -37,7 +37,6 @@ def upgrade() -> None:
         sa.Column("idle_ignore_outbound", sa.Boolean(), server_default=sa.false(), nullable=False),
         number("pause_us"),
         number("duration_ms"),
-        number("use_count"),
         number("failed_version"),
         text("failure_reason"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_snapshots")),
