@@ -7,6 +7,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 
+from openboxd.api.ports import NewMachine
 from openboxd.control import names
 from openboxd.errors import Busy, snapshot_not_found
 from openboxd.model import MIB, Caller, Machine, Snapshot, SnapshotView, Usage
@@ -72,12 +73,22 @@ class ServiceSnapshots:
             await self._changed.wait_for(lambda: not self._find_snapshot(ref).saving)
         return self._snapshot_view(self._find_snapshot(ref))
 
+    async def create_from_snapshot(
+        self, caller: Caller, ref: str, new: NewMachine, *, idle_ignore_outbound: bool | None = None
+    ) -> Machine:
+        found = self._find_snapshot(ref.partition(":")[0])
+        size = {"vcpu": found.size.vcpu, "memory_bytes": found.size.memory_bytes}
+        machine = await self.create_machine(caller, dataclasses.replace(new, **size))
+        source = f"snapshot/{found.name}:v{found.version}"
+        return await self._set(machine, source=source, source_id=found.id)
+
     async def remove_snapshot(self, caller: Caller, ref: str) -> None:
         found = self._find_snapshot(ref)
         if self.snapshot_in_use:
-            user = f"'{self.snapshot_in_use}' is being made from it; try again when it runs"
+            user = f"machine '{self.snapshot_in_use}' is being made from it; try again when it runs"
             raise Busy(f"snapshot '{found.name}' was not removed: {user}")
         del self._snapshots[found.id]
 
     def _snapshot_view(self, row: Snapshot) -> SnapshotView:
-        return SnapshotView(row, Usage(7 * MIB, 203 * MIB) if row.version else Usage(0, 0))
+        made = [machine for machine in self._machines.values() if machine.source_id == row.id]
+        return SnapshotView(row, Usage(7 * MIB, 203 * MIB) if row.version else Usage(0, 0), len(made))

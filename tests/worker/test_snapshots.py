@@ -172,8 +172,8 @@ async def test_one_that_is_in_use_is_not_removed_and_an_older_version_waits(worl
     await world.machine()
     found = await world.snapshot("base")
     capture = world.pool.snapshot_dir(found.id, 1)
-    async with world.drivers.holds.hold(capture, "copy"):
-        with pytest.raises(Busy, match="snapshot 'base' was not removed: 'copy' is being made from it"):
+    async with world.drivers.holds.hold(capture, "machine 'copy'"):
+        with pytest.raises(Busy, match="snapshot 'base' was not removed: machine 'copy' is being made from it"):
             await world.control.remove_snapshot(OWNER, "base")
         await world.snapshot("base")
         manifest.read(capture, "what is held is still there")

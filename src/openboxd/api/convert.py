@@ -37,7 +37,8 @@ def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.Ge
         restart_policy=machine.restart_policy,
         disk_bytes=machine.disk_bytes,
         access_domain=service.zone,
-        source="standalone",
+        source=machine.source or "standalone",
+        source_info=source_to_wire(machine),
         vcpu=machine.size.vcpu,
         memory_bytes=machine.size.memory_bytes,
         created_at=machine.created_at,  # epoch seconds
@@ -66,6 +67,15 @@ def custom_domain_to_wire(view: CustomDomainView) -> pb.CustomDomainInfo:
         status="pending" if view.problem else "active",
         last_error=view.problem,
     )
+
+
+def source_to_wire(machine: Machine) -> pb.VmSource | None:
+    """What a machine is a copy of: `fork/<machine>` or `snapshot/<name>:v<version>`; None for one that is no copy."""
+    if not machine.source:
+        return None
+    kind, _, rest = machine.source.partition("/")
+    name, _, version = rest.partition(":v")
+    return pb.VmSource(kind=kind, name=name, version=int(version or 0), id=machine.source_id)
 
 
 def created_to_wire(service: Service, machine: Machine) -> pb.CreateVmResponse:

@@ -36,9 +36,10 @@ def refuse_unoffered(request: pb.CreateVmRequest) -> None:
             raise NotSupported(not_offered(topic))
 
 
-async def create_vm(service: Service, caller: Caller, request: pb.CreateVmRequest) -> pb.CreateVmResponse:
+def wanted(request: pb.CreateVmRequest) -> NewMachine:
+    """What is asked for, in the model's words. Raises NotSupported, NotFound for what is not offered."""
     refuse_unoffered(request)
-    new = NewMachine(
+    return NewMachine(
         name=request.name,
         image=request.image_ref,
         vcpu=request.config.vcpu,
@@ -49,7 +50,10 @@ async def create_vm(service: Service, caller: Caller, request: pb.CreateVmReques
         idle_ignore_outbound=request.config.idle_ignore_outbound,
         routes=[(proxy.name, proxy.port) for proxy in request.config.network.proxies],
     )
-    return convert.created_to_wire(service, await service.create_machine(caller, new))
+
+
+async def create_vm(service: Service, caller: Caller, request: pb.CreateVmRequest) -> pb.CreateVmResponse:
+    return convert.created_to_wire(service, await service.create_machine(caller, wanted(request)))
 
 
 async def get_vm(service: Service, caller: Caller, request: pb.GetVmRequest) -> pb.GetVmResponse:

@@ -212,6 +212,14 @@ class Service(Protocol):
         """Wait until no version is pending any more."""
         ...
 
+    async def create_from_snapshot(
+        self, caller: Caller, ref: str, new: NewMachine, *, idle_ignore_outbound: bool | None = None
+    ) -> Machine:
+        """Answers when the machine is scheduled. `ref` may name a version (base:v2); None inherits what was captured.
+
+        Raises: as create_machine; InvalidArgument for another size; WrongState unless there is such a version."""
+        ...
+
     async def remove_snapshot(self, caller: Caller, ref: str) -> None:
         """Raises Busy naming who makes a machine from it."""
         ...

@@ -1,9 +1,10 @@
-"""Snapshots: save, list, look at, remove. They belong to the caller's account and are addressed by name or id."""
+"""Snapshots: save, list, look at, remove, make machines from. They are the account's, addressed by name or id."""
 
 from __future__ import annotations
 
 from openboxd.api import convert
 from openboxd.api.door import Method
+from openboxd.api.machines import wanted
 from openboxd.api.missing import not_offered
 from openboxd.api.ports import Service
 from openboxd.errors import NotSupported
@@ -53,8 +54,25 @@ async def delete_snapshot(
     return pb.DeleteSnapshotResponse()
 
 
+async def create_vm_from_snapshot(
+    service: Service, caller: Caller, request: pb.CreateVmFromSnapshotRequest
+) -> pb.CreateVmResponse:
+    own_only(request.org)
+    as_new = pb.CreateVmRequest(
+        name=request.name, config=request.config, isolated=request.isolated, labels=request.labels
+    )
+    if request.HasField("spec"):
+        as_new.spec.CopyFrom(request.spec)
+    outbound = request.config.idle_ignore_outbound if request.config.HasField("idle_ignore_outbound") else None
+    machine = await service.create_from_snapshot(
+        caller, request.snapshot, wanted(as_new), idle_ignore_outbound=outbound
+    )
+    return convert.created_to_wire(service, machine)
+
+
 METHODS: dict[str, Method] = {
     "CreateSnapshot": create_snapshot,
+    "CreateVmFromSnapshot": create_vm_from_snapshot,
     "ListSnapshots": list_snapshots,
     "GetSnapshot": get_snapshot,
     "DeleteSnapshot": delete_snapshot,

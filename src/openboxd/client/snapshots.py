@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from openboxd.client.connection import BOXD_API, HOST, Connection
 from openboxd.wire import boxd_api_pb2 as pb
 from openboxd.wire import openboxd_host_pb2 as host_pb
@@ -29,6 +31,14 @@ class SnapshotCalls:
     async def snapshots(self) -> list[pb.SnapshotInfo]:
         request, path = pb.ListSnapshotsRequest(), f"{BOXD_API}ListSnapshots"
         return list((await self._connection.unary(path, request, pb.ListSnapshotsResponse)).snapshots)
+
+    async def create_from_snapshot(
+        self, snapshot: str, name: str, *, vcpu: int, memory_bytes: int, labels: Mapping[str, str]
+    ) -> pb.CreateVmResponse:
+        """Answers when the machine is scheduled; it starts by itself. Zeros mean the snapshot's own size."""
+        config = pb.VmConfig(vcpu=vcpu, memory_bytes=memory_bytes)
+        request = pb.CreateVmFromSnapshotRequest(snapshot=snapshot, name=name, config=config, labels=dict(labels))
+        return await self._connection.unary(f"{BOXD_API}CreateVmFromSnapshot", request, pb.CreateVmResponse)
 
     async def remove_snapshot(self, ref: str) -> None:
         request = pb.DeleteSnapshotRequest(name=ref)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 from openboxd.control import names
 from openboxd.control.base import Base
-from openboxd.errors import BoxdError, Busy, snapshot_not_found
-from openboxd.model import Caller, Snapshot, SnapshotView, Usage
-from openboxd.worker.orders import SaveSnapshot
+from openboxd.control.creation import Origin, Wanted
+from openboxd.errors import BoxdError, Busy, InvalidArgument, WrongState, snapshot_not_found
+from openboxd.model import Caller, Machine, Snapshot, SnapshotView, Usage
+from openboxd.worker.job import Job
+from openboxd.worker.orders import SaveSnapshot, StartFrom, gib
 from openboxd.worker.snapshot import remove_snapshot
 from openboxd.worker.steps import to_the_end
 
@@ -71,6 +73,62 @@ class Snapshots(Base):
                 await job.done()
         return await self.snapshot_view(caller, found.id)
 
+    async def create_from_snapshot(
+        self, caller: Caller, ref: str, new: Wanted, *, idle_ignore_outbound: bool | None = None
+    ) -> Machine:
+        """Make a machine that goes on where a snapshot was saved, as another one; `ref` may name a version: base:v2.
+
+        Labels come on top of the captured ones. A caller who leaves meanwhile gets a whole machine or none.
+        """
+        return await to_the_end(self._create_from(caller, ref, new, idle_ignore_outbound))
+
+    async def _create_from(self, caller: Caller, ref: str, new: Wanted, idle_ignore_outbound: bool | None) -> Machine:
+        found = self._captured(caller, ref)
+        _refuse_hardware(found, new)
+        origin = self._origin(found, new, idle_ignore_outbound)
+        user = f"machine '{new.name}'" if new.name else "a machine"
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._drivers.holds.hold(origin.disk.parent, user))
+            machine = await self._creation.make_from(caller, new, origin)
+            order = StartFrom(origin.disk.parent, f"snapshot '{found.name}'")
+            job = self.team.worker(machine.id).submit(order, caller.user_id)
+            self._later(_let_go_after(job, stack.pop_all()))
+        return self.machine(caller, machine.id)
+
+    def _captured(self, caller: Caller, ref: str) -> Snapshot:
+        """The snapshot to make a machine from. Raises NotFound; WrongState unless the version asked for is there."""
+        name, colon, version = ref.partition(":")
+        found = self.snapshot(caller, name)
+        if not found.version:
+            reason = f": {found.failure_reason}" if found.failure_reason else ""
+            raise WrongState(
+                f"snapshot '{found.name}' is {found.status}{reason}; machines can be made from it once it is ready"
+            )
+        if colon and version.removeprefix("v") != str(found.version):
+            raise WrongState(
+                f"snapshot '{found.name}' has no version '{version}': only the newest is kept, which is "
+                f"{found.version}; leave the version out to use that"
+            )
+        return found
+
+    def _origin(self, found: Snapshot, new: Wanted, idle_ignore_outbound: bool | None) -> Origin:
+        labels = {**found.labels, **new.labels}
+        names.check_labels(labels)
+        inherited = found.idle_ignore_outbound
+        return Origin(
+            image=found.image,
+            image_name=found.image_name,
+            size=found.size,
+            disk_bytes=found.disk_bytes,
+            disk=self._drivers.pool.snapshot_dir(found.id, found.version) / "disk.raw",
+            source=f"snapshot/{found.name}:v{found.version}",
+            source_id=found.id,
+            settings={
+                "labels": labels,
+                "idle_ignore_outbound": inherited if idle_ignore_outbound is None else idle_ignore_outbound,
+            },
+        )
+
     async def remove_snapshot(self, caller: Caller, ref: str) -> None:
         """Remove a snapshot and its bytes. Machines that were made from it stay."""
         await to_the_end(self._remove_snapshot(self.snapshot(caller, ref)))
@@ -78,12 +136,30 @@ class Snapshots(Base):
     async def _remove_snapshot(self, found: Snapshot) -> None:
         directory = self._drivers.pool.snapshot_dir(found.id)
         if users := self._drivers.holds.users(directory):
-            machines = ", ".join(f"'{user}'" for user in users)
             raise Busy(
-                f"snapshot '{found.name}' was not removed: {machines} is being made from it; try again when it runs"
+                f"snapshot '{found.name}' was not removed: {', '.join(users)} is being made from it; "
+                "try again when it runs"
             )
         self._snapshots_leaving.add(found.id)  # from here on nobody finds it, so nobody begins to use it
         try:
             await remove_snapshot(self._drivers, found)
         finally:
             self._snapshots_leaving.discard(found.id)
+
+
+def _refuse_hardware(found: Snapshot, new: Wanted) -> None:
+    """A machine that goes on has the hardware that it had."""
+    same = new.vcpu in (0, found.size.vcpu) and new.memory_bytes in (0, found.size.memory_bytes)
+    if not same or new.disk_bytes not in (0, found.disk_bytes):
+        size = f"{found.size.vcpu} vCPU, {gib(found.size.memory_bytes)} of memory, {gib(found.disk_bytes)} of disk"
+        raise InvalidArgument(
+            f"a machine made from snapshot '{found.name}' has its hardware ({size}); leave the size out, "
+            "and resize the machine afterwards"
+        )
+
+
+async def _let_go_after(job: Job, held: AsyncExitStack) -> None:
+    """Let a capture go once it is not needed any more, whatever became of the machine."""
+    async with held:
+        with suppress(BoxdError):
+            await job.done()

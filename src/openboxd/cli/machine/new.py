@@ -15,7 +15,7 @@ from openboxd.cli.output import answer, facts
 from openboxd.cli.progress import watching
 from openboxd.cli.ssh.refresh import refresh
 from openboxd.cli.state import State, pass_state
-from openboxd.cli.types import GIVEN, LABEL, SizeType, complete_image
+from openboxd.cli.types import GIVEN, LABEL, SizeType, complete_image, complete_snapshot
 from openboxd.errors import MachineLost, OutcomeUnknown
 
 if TYPE_CHECKING:
@@ -37,6 +37,14 @@ WAIT_LIMIT = 600.0
     shell_complete=complete_image,
     help="Image to start from (default: the daemon's default image).",
 )
+@click.option(
+    "--from-snapshot",
+    "snapshot",
+    type=GIVEN,
+    metavar="SNAPSHOT",
+    shell_complete=complete_snapshot,
+    help="Go on where this snapshot was saved, with its memory, disk and size; NAME:vN asks for version N.",
+)
 @click.option("--label", "labels", type=LABEL, multiple=True, metavar="KEY=VALUE", help="A label; may be repeated.")
 @click.option("--no-wait", is_flag=True, help="Return as soon as the machine is accepted, while it boots.")
 @pass_state
@@ -46,6 +54,7 @@ def new(
     vcpu: int | None,
     memory: int | None,
     image: str | None,
+    snapshot: str | None,
     labels: tuple[tuple[str, str], ...],
     no_wait: bool,
 ) -> None:
@@ -54,19 +63,23 @@ def new(
     Without NAME the daemon suggests one, which a terminal lets you change. Naming one of --vcpu and --memory fixes
     the other: 4 GiB for each vCPU, at least one.
 
+    With --from-snapshot the machine goes on where the snapshot's stood, with a name, an address and host keys of its
+    own; labels come on top of the captured ones.
+
     With --json: {name, id, status, url, source, boot}; boot is null while the machine still boots.
     """
     if not name and not state.json and sys.stdin.isatty() and sys.stderr.isatty():
         name = _prompt(state.run(lambda client: client.suggest_name()))
 
+    if snapshot and image:
+        raise click.UsageError("--from-snapshot and --image exclude each other: a snapshot has its own image")
+
     async def work(client: Client) -> GetVmResponse:
-        created = await client.create(
-            name or "",
-            image=image or "",
-            vcpu=vcpu or 0,
-            memory_bytes=memory or 0,
-            labels=dict(labels),
-        )
+        size = {"vcpu": vcpu or 0, "memory_bytes": memory or 0}
+        if snapshot:
+            created = await client.create_from_snapshot(snapshot, name or "", **size, labels=dict(labels))
+        else:
+            created = await client.create(name or "", image=image or "", **size, labels=dict(labels))
         if no_wait:
             return await client.machine(created.vm_id)
         with going_on(f"{created.name} is made and goes on starting; see 'boxd machine get {created.name}'"):
