@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from openboxd.errors import InvalidArgument
+from openboxd.model import Rates
 
 DEFAULT_LISTEN = "127.0.0.1:9443"
 DEFAULT_SSH_PORTS = range(10_000, 30_001)
@@ -38,6 +39,7 @@ class Settings:
         pool_bytes: size of a pool image to be made; 0 = a share of what is free.
         metrics: who may read them: "loopback", "any" or "off".
         reach: what a machine that speaks for itself may touch: "owner", all that its owner may, or "self".
+        rates: what an hour of a vCPU, of a GiB of memory and of a GiB in the pool costs.
         mirror: where image builds fetch Debian packages; empty = mmdebstrap's default.
         stop_timeout: seconds a guest may take for a clean shutdown before its run is killed.
         boot_timeout: seconds until a booted guest's agent must have answered.
@@ -63,6 +65,7 @@ class Settings:
     pool_bytes: int = 0
     metrics: str = "loopback"
     reach: str = "owner"
+    rates: Rates = field(default_factory=Rates)
     mirror: str = ""
     stop_timeout: float = 60.0
     boot_timeout: float = 180.0
@@ -175,6 +178,7 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         pool_bytes=_size("BOXD_POOL_SIZE", environ.get("BOXD_POOL_SIZE", "")),
         metrics=metrics,
         reach=reach,
+        rates=_rates(environ.get("BOXD_RATES", "")),
         mirror=environ.get("BOXD_MIRROR", ""),
     )
 
@@ -213,6 +217,22 @@ def _domains(text: str) -> Mapping[str, str]:
             raise InvalidArgument(f"BOXD_DOMAINS has '{item}'; write DOMAIN=MACHINE, such as www.example.org=web")
         domains[match[1]] = match[2]
     return domains
+
+
+def _rates(text: str) -> Rates:
+    """`EUR vcpu=0.049 memory=0.015 disk=0.0001`: a currency and prices per hour. Raises InvalidArgument."""
+    words = text.split()
+    if not words:
+        return Rates()
+    prices = {"vcpu": 0, "memory": 0, "disk": 0}
+    for word in words[1:]:
+        match = re.fullmatch(r"(vcpu|memory|disk)=([0-9]{1,6}(?:\.[0-9]{1,6})?)", word)
+        if match is None:
+            raise InvalidArgument(f"BOXD_RATES has '{word}'; write it like: EUR vcpu=0.049 memory=0.015 disk=0.0001")
+        prices[match[1]] = round(1_000_000 * float(match[2]))
+    if not re.fullmatch(r"[A-Z]{3}", words[0]):
+        raise InvalidArgument(f"BOXD_RATES begins with '{words[0]}'; it must be a currency such as EUR")
+    return Rates(words[0], prices["vcpu"], prices["memory"], prices["disk"])
 
 
 def _size(name: str, text: str) -> int:

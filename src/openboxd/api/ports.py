@@ -49,6 +49,8 @@ class NewMachine:
     labels: Mapping[str, str] = field(default_factory=dict)
     idle_ignore_outbound: bool = False
     routes: Sequence[tuple[str, int]] = ()  # named ones: name, port
+    org: str = ""  # name or id of an organization; empty = the caller's own
+    shared: bool = False  # with that organization, or the caller's only one
 
 
 class Service(Protocol):

@@ -109,10 +109,19 @@ class Access:
         users = {machine.owner_id, *(member.user_id for member in members)}
         return [key for user_id in sorted(users) for key in self._store.ssh_keys(user_id)]
 
-    def may_create(self, caller: Caller) -> None:
-        """Raises PermissionDenied for a machine that reaches nothing but itself."""
-        if caller.machine_id and self._reach == ITSELF_ONLY:
-            raise PermissionDenied("machines of this host act on themselves only; nothing was made")
+    def place(self, caller: Caller, org: str, *, shared: bool) -> tuple[str, bool]:
+        """Where a new machine of the caller belongs: an organization's id or nothing, and whether it is shared there.
+
+        Whatever a shared machine makes is shared, too, or nobody who uses it could see it.
+
+        Raises: NotFound, InvalidArgument, PermissionDenied."""
+        self.account(caller, "make machines", shared_too=True)
+        speaker = self._store.machine(caller.machine_id) if caller.machine_id else None
+        if speaker is not None and speaker.shared:
+            return speaker.org_id, True
+        if not org and not shared:
+            return "", False
+        return self.org(caller, org)[0].id, shared
 
     # -- accounts
 
@@ -120,6 +129,16 @@ class Access:
         """Raises PermissionDenied if a machine asks for `what`, which is a matter of the account."""
         if caller.machine_id:
             raise PermissionDenied(f"a machine cannot {what}; do that outside, with an API key")
+
+    def account(self, caller: Caller, what: str, *, shared_too: bool = False) -> None:
+        """Raises PermissionDenied if a machine asks for `what` and may not: its owner's things are not for all who
+        use a shared machine, and where machines act on themselves only, not for any."""
+        if not caller.machine_id:
+            return
+        speaker = self._store.machine(caller.machine_id)
+        shut_out = speaker is None or (speaker.shared and not shared_too)
+        if self._reach == ITSELF_ONLY or shut_out:
+            raise PermissionDenied(f"this machine cannot {what}; do that outside, with an API key")
 
     def host_owner(self, caller: Caller, what: str) -> User:
         """The caller, who is the owner of this host. Raises PermissionDenied."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from openboxd.control.access import Access, Act
@@ -14,6 +15,7 @@ from openboxd.control.images import Images
 from openboxd.control.domains import Domains
 from openboxd.control.inventory import Inventory
 from openboxd.control.ports import ControlStore, ImageBuilder
+from openboxd.control.quotas import Quotas
 from openboxd.control.routes import Routes
 from openboxd.errors import BoxdError
 from openboxd.model import Caller, Finding, Machine
@@ -45,6 +47,8 @@ class Base:
         self.ssh_host_key = ssh_host_key
         self.root_certificate = root_certificate
         self.data_dir = str(drivers.settings.home)
+        self._quotas = Quotas(store, drivers.pool, lambda machine_id: self.team.current(machine_id))
+        drivers = replace(drivers, allow=self._quotas.admit)
         self.team = Team(drivers)
         self._drivers, self._store, self._examine = drivers, store, examine
         self._images = Images(store, drivers.pool, builder, drivers.fault)
@@ -52,7 +56,7 @@ class Base:
         self._access = Access(store, drivers.settings.reach)
         self._routes = Routes(store, drivers.ways, drivers.settings.exposed_ports)
         self._background: set[asyncio.Task[None]] = set()
-        self._creation = Creation(drivers, store, self._images, self._routes)
+        self._creation = Creation(drivers, store, self._images, self._routes, self._quotas, self._access)
         self._domains = Domains(store, drivers.ways, self._routes, self.zone, drivers.settings.domains)
         self._inventory = Inventory(store, drivers.pool, drivers.metrics)
         self._snapshot_saves: WeakValueDictionary[str, Job] = WeakValueDictionary()  # by id, while they run

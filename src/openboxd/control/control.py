@@ -15,11 +15,13 @@ from openboxd.control.keys import Account
 from openboxd.control.machines import Machines
 from openboxd.control.orgs import Organizations
 from openboxd.control.snapshots import Snapshots
+from openboxd.control.usage import Accounting
+from openboxd.control.users import Users
 from openboxd.control.ways import WaysIn
 from openboxd.model import Caller, Finding, Image, Progress
 
 
-class Control(Account, Organizations, Machines, WaysIn, Checkpoints, Snapshots, Guests):
+class Control(Account, Users, Organizations, Accounting, Machines, WaysIn, Checkpoints, Snapshots, Guests):
     """Implements `api.ports.Service`."""
 
     async def close(self, limit: float = 30.0) -> None:

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from openboxd.control import names, sizes
+from openboxd.control.access import Access
 from openboxd.control.images import Images
 from openboxd.control.ports import ControlStore
+from openboxd.control.quotas import Quotas
 from openboxd.control.routes import Routes, check_routes, choose_public_port
 from openboxd.errors import AlreadyExists, InvalidArgument, WrongState
 from openboxd.model import Caller, Machine, MachineStatus, Size
@@ -43,6 +45,10 @@ class Wanted(Protocol):
     def idle_ignore_outbound(self) -> bool: ...
     @property
     def routes(self) -> Sequence[tuple[str, int]]: ...
+    @property
+    def org(self) -> str: ...
+    @property
+    def shared(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,11 @@ class Origin:
 class Creation:
     """Makes machines of a daemon, one name and address at a time."""
 
-    def __init__(self, drivers: Drivers, store: ControlStore, images: Images, routes: Routes) -> None:
+    def __init__(
+        self, drivers: Drivers, store: ControlStore, images: Images, routes: Routes, quotas: Quotas, access: Access
+    ) -> None:
         self._drivers, self._store, self._images, self._routes = drivers, store, images, routes
+        self._quotas, self._access = quotas, access
         self._creating = asyncio.Lock()
 
     async def make(self, caller: Caller, new: Wanted) -> Machine:
@@ -108,9 +117,12 @@ class Creation:
         check_wanted(new)
         if new.name:
             self._check_free(new.name)
+        org_id, shared = self._access.place(caller, new.org, shared=new.shared)
         await self._drivers.hypervisor.check()
+        await self._quotas.refresh(caller.user_id)
         async with self._creating:  # name and address are chosen and taken in one go
-            machine = self._new_machine(caller, new, origin)
+            self._quotas.admit_new(caller.user_id, new.name, origin.size, origin.disk)
+            machine = replace(self._new_machine(caller, new, origin), org_id=org_id, shared=shared)
             await self._store.add_machine(machine)
         return machine
 

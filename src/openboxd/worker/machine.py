@@ -139,6 +139,7 @@ class MachineWorker:
             raise verdict.error
         if isinstance(verdict, Already):
             return self._job if self._job and self._job.order == order else finished(order)
+        self.drivers.allow(self.machine, order)
         job, previous = Job(order, actor), self._job
         self._job, self._last = job, job
         job.task = asyncio.create_task(self._carry_out(job, previous), name=f"{self.id}: {order}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 from openboxd.model import CheckpointStatus, Machine
 from openboxd.ports import Pool, Store
@@ -30,12 +31,16 @@ class Meter:
         """A sign of life, and whatever is due."""
         await self._store.beat_usage()
         machines = self._store.machines()
+        await self.refresh(machines)
+        for gone in self._weighed.keys() - {machine.id for machine in machines}:
+            del self._weighed[gone]
+
+    async def refresh(self, machines: Sequence[Machine]) -> None:
+        """Weigh those that are due."""
         for machine in machines:
             look, at = self._weighed.get(machine.id, ((), 0.0))
             if look != self._look(machine) or time.monotonic() - at > WEIGH_EVERY:
                 await self.weigh(machine)
-        for gone in self._weighed.keys() - {machine.id for machine in machines}:
-            del self._weighed[gone]
 
     async def weigh(self, machine: Machine) -> None:
         """Weigh a machine now. What its disk shares with its image is not its own, nor what a checkpoint shares with

@@ -51,6 +51,11 @@ class Team:
             self._workers[machine_id] = MachineWorker(machine_id, self.drivers, OPERATIONS)
         return self._workers[machine_id]
 
+    def current(self, machine_id: str) -> orders.Order | None:
+        """The order that is being carried out on a machine."""
+        worker = self._workers.get(machine_id)
+        return worker.current if worker is not None else None
+
     async def destroy(self, machine_id: str, actor: str = "") -> None:
         """End a machine and all it owns, then drop its worker."""
         await self.worker(machine_id).submit(orders.Destroy(), actor).done()
