@@ -67,6 +67,7 @@ from openboxd.worker.orders import (
 from tests.fakes.service_exec import LocalExec
 from tests.fakes.service_files import LocalFiles
 from tests.fakes.service_routes import ServiceRoutes
+from tests.fakes.service_sleep import ServiceSleep
 from tests.fakes.service_snapshots import ServiceSnapshots
 
 KEY = "bxd_" + "k" * 40
@@ -74,7 +75,7 @@ IMAGE = Image("sha256:d1", "debian", 1_795_000_000, 8 * GIB, "6.12.0")
 PLENTY = Space(1 << 50, 1 << 50)
 
 
-class FakeService(ServiceSnapshots, ServiceRoutes):
+class FakeService(ServiceSnapshots, ServiceSleep, ServiceRoutes):
     """See api.ports.Service. Build it inside a running loop; `close` ends what it started."""
 
     zone = "boxd.test"
@@ -207,6 +208,8 @@ class FakeService(ServiceSnapshots, ServiceRoutes):
             created_at=int(time.time()),
             restart_policy=new.restart_policy or "always",
             labels=dict(new.labels),
+            auto_suspend_secs=new.auto_suspend_secs,
+            auto_hibernate_secs=new.auto_hibernate_secs,
             idle_ignore_outbound=new.idle_ignore_outbound,
         )
         self._machines[machine.id] = machine

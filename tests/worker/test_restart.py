@@ -12,6 +12,7 @@ from openboxd.errors import BoxdError, OperationFailed
 from openboxd.model import MIB, Caller, MachineStatus
 from openboxd.worker import machine as worker_machine
 from openboxd.worker import restart
+from openboxd.worker.orders import Restore
 from tests.worker.world import LIMIT, OWNER, World
 
 
@@ -191,7 +192,7 @@ async def test_who_was_not_lost_gets_a_restore_of_their_own(world: World) -> Non
     await world.control.restore_checkpoint(OWNER, "web", "good")
     assert restores.count == 2
     worker = world.control.team.worker(world.control.machine(OWNER, "web").id)
-    order = worker_machine.Restore("good")
+    order = Restore("good")
     await lost(world, restores)
     assert worker.repeated(order, OWNER.user_id) is not None
     assert worker.repeated(order, Caller("u_other", "k").user_id) is None

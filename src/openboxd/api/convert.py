@@ -25,7 +25,7 @@ def domain(service: Service, machine: Machine) -> str:
 
 
 def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.GetVmResponse:
-    """A machine as GetVm and ListVms show it. Idle timers stay 0 (disabled)."""
+    """A machine as GetVm and ListVms show it."""
     user = service.user(caller)
     return pb.GetVmResponse(
         vm_id=machine.id,
@@ -46,6 +46,10 @@ def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.Ge
         last_connected_ms=machine.last_connected_ms,
         delete_at_ms=machine.delete_at_ms,
         delete_after_cron=machine.delete_after_cron,
+        auto_suspend_timeout_secs=machine.auto_suspend_secs,
+        auto_hibernate_timeout_secs=machine.auto_hibernate_secs,
+        hibernated_at_ms=machine.hibernated_at_ms,
+        resident_bytes=service.resident_bytes(machine),
         idle_ignore_outbound=machine.idle_ignore_outbound,
         bot_protection=machine.bot_protection != "off",
         bot_protection_mode=machine.bot_protection,

@@ -27,7 +27,7 @@ def refuse_unoffered(request: pb.CreateVmRequest) -> None:
         "isolated machines": request.isolated,
         "teams": request.team,
         "machine specs": request.HasField("spec"),
-        "idle timers": config.srf.auto_suspend_timeout_secs or config.srf.auto_destroy_timeout_secs,
+        "removing machines for want of use": config.srf.auto_destroy_timeout_secs,
         "machines without SSH": config.HasField("network") and not config.network.ssh,
         "extra disks": config.volumes,
     }
@@ -47,6 +47,8 @@ def wanted(request: pb.CreateVmRequest) -> NewMachine:
         disk_bytes=request.config.disk_bytes,
         restart_policy=request.restart_policy,
         labels=dict(request.labels),
+        auto_suspend_secs=request.config.srf.auto_suspend_timeout_secs,
+        auto_hibernate_secs=request.config.srf.auto_hibernate_timeout_secs,
         idle_ignore_outbound=request.config.idle_ignore_outbound,
         routes=[(proxy.name, proxy.port) for proxy in request.config.network.proxies],
     )

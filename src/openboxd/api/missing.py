@@ -12,10 +12,6 @@ from openboxd.errors import NotSupported
 TOPICS = (
     ("Fork", "forks"),
     ("Snapshot", "snapshots"),
-    ("Suspend", "suspending machines"),
-    ("Resume", "suspending machines"),
-    ("Hibernate|WakeVm", "hibernating machines"),
-    ("IdleIgnoreOutbound|AutoSuspend|AutoHibernate", "idle timers"),
     ("ProxyNodes", "proxy nodes"),
     ("Network", "networks"),
     ("Egress", "egress rules"),

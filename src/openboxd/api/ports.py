@@ -47,6 +47,8 @@ class NewMachine:
     disk_bytes: int = 0
     restart_policy: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    auto_suspend_secs: int = 0
+    auto_hibernate_secs: int = 0
     idle_ignore_outbound: bool = False
     routes: Sequence[tuple[str, int]] = ()  # named ones: name, port
     org: str = ""  # name or id of an organization; empty = the caller's own
@@ -95,7 +97,7 @@ class Service(Protocol):
         ...
 
     async def start_machine(self, caller: Caller, ref: str) -> Machine:
-        """Returns when the guest has answered (or the boot has failed)."""
+        """Returns when the guest has answered (or the boot has failed). One that sleeps is woken."""
         ...
 
     async def stop_machine(self, caller: Caller, ref: str) -> Machine:
@@ -103,6 +105,34 @@ class Service(Protocol):
         ...
 
     async def reboot_machine(self, caller: Caller, ref: str) -> Machine: ...
+
+    def resident_bytes(self, machine: Machine) -> int:
+        """Memory of the host that the machine takes now; 0 if it has no run."""
+        ...
+
+    async def suspend_machine(self, caller: Caller, ref: str) -> int:
+        """How long pausing took, in microseconds; 0 if it was suspended already. Raises WrongState unless it runs."""
+        ...
+
+    async def resume_machine(self, caller: Caller, ref: str) -> int:
+        """How long it took until it ran, in microseconds; 0 if it ran. Raises WrongState unless it is suspended."""
+        ...
+
+    async def hibernate_machine(self, caller: Caller, ref: str) -> None:
+        """From running or suspended. Raises WrongState otherwise, or if there is no room."""
+        ...
+
+    async def wake_machine(self, caller: Caller, ref: str) -> None:
+        """Returns when the guest has answered. Raises WrongState unless it is hibernated, or if that is damaged."""
+        ...
+
+    async def set_auto_suspend(self, caller: Caller, ref: str, secs: int) -> None:
+        """0 is no timer. Raises InvalidArgument."""
+        ...
+
+    async def set_auto_hibernate(self, caller: Caller, ref: str, secs: int) -> None:
+        """0 is no timer. Raises InvalidArgument."""
+        ...
 
     async def rename_machine(self, caller: Caller, ref: str, name: str) -> Machine:
         """A machine that runs is rebooted; returns when its guest has answered."""

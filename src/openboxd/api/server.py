@@ -11,7 +11,20 @@ from pathlib import Path
 import grpc
 from grpc_reflection.v1alpha import reflection
 
-from openboxd.api import account, changes, checkpoints, domains, exec, files, host, logs, machines, routes, snapshots
+from openboxd.api import (
+    account,
+    changes,
+    checkpoints,
+    domains,
+    exec,
+    files,
+    host,
+    logs,
+    machines,
+    routes,
+    sleep,
+    snapshots,
+)
 from openboxd.api.calls import Calls
 from openboxd.api.door import MESSAGE_LIMIT, Method, handlers
 from openboxd.api.exchange import Exchange
@@ -27,6 +40,7 @@ HOST = openboxd_host_pb2.DESCRIPTOR.services_by_name["Host"]
 METHODS: dict[str, Method] = {
     **machines.METHODS,
     **changes.METHODS,
+    **sleep.METHODS,
     **logs.METHODS,
     **routes.METHODS,
     **domains.METHODS,

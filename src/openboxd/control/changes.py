@@ -51,6 +51,13 @@ def deadline_ms(secs: int, cron: str, now_ms: int) -> int:
     return now_ms + 1000 * secs if secs else 0
 
 
+def idle_secs(secs: int) -> int:
+    """The length of an idle timer, if it is one; 0 for none. Raises InvalidArgument."""
+    if not 0 <= secs <= LONGEST_SECS:
+        raise InvalidArgument(f"an idle timer has at most {LONGEST_SECS} seconds, not {secs}; 0 is no timer")
+    return secs
+
+
 def _next_ms(cron: str, now_ms: int) -> int:
     """The next moment, strictly later, that a cron line of five fields names, in UTC."""
     wrong = f"'{cron}' is not a cron line: write minute, hour, day, month and weekday in UTC, such as '0 18 * * *'"

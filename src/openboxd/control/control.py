@@ -14,6 +14,7 @@ from openboxd.control.guests import Guests
 from openboxd.control.keys import Account
 from openboxd.control.machines import Machines
 from openboxd.control.orgs import Organizations
+from openboxd.control.sleep import Sleep
 from openboxd.control.snapshots import Snapshots
 from openboxd.control.usage import Accounting
 from openboxd.control.users import Users

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from openboxd.control import names, sizes
 from openboxd.control.access import Access
+from openboxd.control.changes import idle_secs
 from openboxd.control.images import Images
 from openboxd.control.ports import ControlStore
 from openboxd.control.quotas import Quotas
@@ -41,6 +42,10 @@ class Wanted(Protocol):
     def restart_policy(self) -> str: ...
     @property
     def labels(self) -> Mapping[str, str]: ...
+    @property
+    def auto_suspend_secs(self) -> int: ...
+    @property
+    def auto_hibernate_secs(self) -> int: ...
     @property
     def idle_ignore_outbound(self) -> bool: ...
     @property
@@ -165,6 +170,8 @@ class Creation:
             created_at=int(time.time()),
             restart_policy=new.restart_policy or "always",
             labels=dict(new.labels),
+            auto_suspend_secs=idle_secs(new.auto_suspend_secs),
+            auto_hibernate_secs=idle_secs(new.auto_hibernate_secs),
             idle_ignore_outbound=new.idle_ignore_outbound,
             ssh_port=self.free_ssh_port(),
             source=origin.source,

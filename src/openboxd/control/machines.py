@@ -13,6 +13,7 @@ from openboxd.errors import AlreadyExists, InvalidArgument
 from openboxd.model import Caller, Machine, MachineStatus
 from openboxd.worker.console import read_console
 from openboxd.worker.orders import Reboot, Rename, Resize, Start, Stop
+from openboxd.worker.reach import rouse
 from openboxd.worker.steps import to_the_end
 
 
@@ -29,8 +30,11 @@ class Machines(Base):
         return self.machine(caller, machine.id)
 
     async def start_machine(self, caller: Caller, ref: str) -> Machine:
-        """Boot a stopped or failed machine; returns when its guest has answered."""
+        """Boot a stopped or failed machine, and wake one that sleeps; returns when its guest has answered."""
         worker = self._worker(caller, ref)
+        if worker.asleep:
+            await rouse(worker, caller.user_id)
+            return worker.machine
         await worker.submit(Start(), caller.user_id).done()
         return worker.machine
 

@@ -25,12 +25,14 @@ class VmConfig(_message.Message):
     def __init__(self, vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., srf: _Optional[_Union[SrfConfig, _Mapping]] = ..., network: _Optional[_Union[NetworkConfig, _Mapping]] = ..., volumes: _Optional[_Iterable[_Union[VolumeMount, _Mapping]]] = ..., idle_ignore_outbound: _Optional[bool] = ...) -> None: ...
 
 class SrfConfig(_message.Message):
-    __slots__ = ("auto_suspend_timeout_secs", "auto_destroy_timeout_secs")
+    __slots__ = ("auto_suspend_timeout_secs", "auto_destroy_timeout_secs", "auto_hibernate_timeout_secs")
     AUTO_SUSPEND_TIMEOUT_SECS_FIELD_NUMBER: _ClassVar[int]
     AUTO_DESTROY_TIMEOUT_SECS_FIELD_NUMBER: _ClassVar[int]
+    AUTO_HIBERNATE_TIMEOUT_SECS_FIELD_NUMBER: _ClassVar[int]
     auto_suspend_timeout_secs: int
     auto_destroy_timeout_secs: int
-    def __init__(self, auto_suspend_timeout_secs: _Optional[int] = ..., auto_destroy_timeout_secs: _Optional[int] = ...) -> None: ...
+    auto_hibernate_timeout_secs: int
+    def __init__(self, auto_suspend_timeout_secs: _Optional[int] = ..., auto_destroy_timeout_secs: _Optional[int] = ..., auto_hibernate_timeout_secs: _Optional[int] = ...) -> None: ...
 
 class NetworkConfig(_message.Message):
     __slots__ = ("ssh", "proxies")
@@ -488,7 +490,7 @@ class GetVmRequest(_message.Message):
     def __init__(self, vm_id: _Optional[str] = ...) -> None: ...
 
 class GetVmResponse(_message.Message):
-    __slots__ = ("vm_id", "name", "image_ref", "public_ip", "status", "restart_policy", "disk_bytes", "auto_suspend_timeout_secs", "ssh_port", "org", "billing_org", "access_domain", "auto_hibernate_timeout_secs", "source", "vcpu", "memory_bytes", "created_at", "hibernated_at_ms", "auto_destroy_timeout_secs", "boot_time_ms", "last_connected_ms", "org_id", "billing_org_id", "source_info", "networks", "isolated", "custom_domains", "egress_allow", "bot_protection", "delete_at_ms", "delete_after_cron", "idle_ignore_outbound", "bot_protection_mode", "labels", "spec", "created_spec", "created_by", "created_by_name", "requirements", "packages", "status_reason", "problems")
+    __slots__ = ("vm_id", "name", "image_ref", "public_ip", "status", "restart_policy", "disk_bytes", "auto_suspend_timeout_secs", "ssh_port", "org", "billing_org", "access_domain", "auto_hibernate_timeout_secs", "source", "vcpu", "memory_bytes", "created_at", "hibernated_at_ms", "auto_destroy_timeout_secs", "boot_time_ms", "last_connected_ms", "org_id", "billing_org_id", "source_info", "networks", "isolated", "custom_domains", "egress_allow", "bot_protection", "delete_at_ms", "delete_after_cron", "idle_ignore_outbound", "bot_protection_mode", "labels", "spec", "created_spec", "created_by", "created_by_name", "requirements", "packages", "status_reason", "problems", "resident_bytes")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -538,6 +540,7 @@ class GetVmResponse(_message.Message):
     PACKAGES_FIELD_NUMBER: _ClassVar[int]
     STATUS_REASON_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    RESIDENT_BYTES_FIELD_NUMBER: _ClassVar[int]
     vm_id: str
     name: str
     image_ref: str
@@ -580,7 +583,8 @@ class GetVmResponse(_message.Message):
     packages: _containers.RepeatedCompositeFieldContainer[MachinePackage]
     status_reason: str
     problems: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, vm_id: _Optional[str] = ..., name: _Optional[str] = ..., image_ref: _Optional[str] = ..., public_ip: _Optional[str] = ..., status: _Optional[str] = ..., restart_policy: _Optional[str] = ..., disk_bytes: _Optional[int] = ..., auto_suspend_timeout_secs: _Optional[int] = ..., ssh_port: _Optional[int] = ..., org: _Optional[str] = ..., billing_org: _Optional[str] = ..., access_domain: _Optional[str] = ..., auto_hibernate_timeout_secs: _Optional[int] = ..., source: _Optional[str] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., created_at: _Optional[int] = ..., hibernated_at_ms: _Optional[int] = ..., auto_destroy_timeout_secs: _Optional[int] = ..., boot_time_ms: _Optional[int] = ..., last_connected_ms: _Optional[int] = ..., org_id: _Optional[str] = ..., billing_org_id: _Optional[str] = ..., source_info: _Optional[_Union[VmSource, _Mapping]] = ..., networks: _Optional[_Iterable[str]] = ..., isolated: _Optional[bool] = ..., custom_domains: _Optional[_Iterable[_Union[CustomDomainInfo, _Mapping]]] = ..., egress_allow: _Optional[_Iterable[str]] = ..., bot_protection: _Optional[bool] = ..., delete_at_ms: _Optional[int] = ..., delete_after_cron: _Optional[str] = ..., idle_ignore_outbound: _Optional[bool] = ..., bot_protection_mode: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., spec: _Optional[_Union[MachineSpec, _Mapping]] = ..., created_spec: _Optional[_Union[MachineSpec, _Mapping]] = ..., created_by: _Optional[str] = ..., created_by_name: _Optional[str] = ..., requirements: _Optional[_Iterable[_Union[MachineRequirement, _Mapping]]] = ..., packages: _Optional[_Iterable[_Union[MachinePackage, _Mapping]]] = ..., status_reason: _Optional[str] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...
+    resident_bytes: int
+    def __init__(self, vm_id: _Optional[str] = ..., name: _Optional[str] = ..., image_ref: _Optional[str] = ..., public_ip: _Optional[str] = ..., status: _Optional[str] = ..., restart_policy: _Optional[str] = ..., disk_bytes: _Optional[int] = ..., auto_suspend_timeout_secs: _Optional[int] = ..., ssh_port: _Optional[int] = ..., org: _Optional[str] = ..., billing_org: _Optional[str] = ..., access_domain: _Optional[str] = ..., auto_hibernate_timeout_secs: _Optional[int] = ..., source: _Optional[str] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., created_at: _Optional[int] = ..., hibernated_at_ms: _Optional[int] = ..., auto_destroy_timeout_secs: _Optional[int] = ..., boot_time_ms: _Optional[int] = ..., last_connected_ms: _Optional[int] = ..., org_id: _Optional[str] = ..., billing_org_id: _Optional[str] = ..., source_info: _Optional[_Union[VmSource, _Mapping]] = ..., networks: _Optional[_Iterable[str]] = ..., isolated: _Optional[bool] = ..., custom_domains: _Optional[_Iterable[_Union[CustomDomainInfo, _Mapping]]] = ..., egress_allow: _Optional[_Iterable[str]] = ..., bot_protection: _Optional[bool] = ..., delete_at_ms: _Optional[int] = ..., delete_after_cron: _Optional[str] = ..., idle_ignore_outbound: _Optional[bool] = ..., bot_protection_mode: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., spec: _Optional[_Union[MachineSpec, _Mapping]] = ..., created_spec: _Optional[_Union[MachineSpec, _Mapping]] = ..., created_by: _Optional[str] = ..., created_by_name: _Optional[str] = ..., requirements: _Optional[_Iterable[_Union[MachineRequirement, _Mapping]]] = ..., packages: _Optional[_Iterable[_Union[MachinePackage, _Mapping]]] = ..., status_reason: _Optional[str] = ..., problems: _Optional[_Iterable[str]] = ..., resident_bytes: _Optional[int] = ...) -> None: ...
 
 class UpdateMachineSpecRequest(_message.Message):
     __slots__ = ("vm", "patch", "dry_run", "reboot", "retry_packages", "expected_spec")

@@ -14,7 +14,16 @@ from openboxd.ports import NetworkLink, Run
 from openboxd.worker.job import Job
 from openboxd.worker.links import join, start_linked
 from openboxd.worker.machine import MachineWorker
-from openboxd.worker.runs import Starting, answered, connected, disk_of, end_present_run, new_run_id, run_spec
+from openboxd.worker.runs import (
+    Starting,
+    answered,
+    connected,
+    disk_of,
+    end_present_run,
+    hibernated_of,
+    new_run_id,
+    run_spec,
+)
 from openboxd.worker.steps import Steps, to_the_end
 
 PRESS_AGAIN = 3.0
@@ -37,11 +46,21 @@ async def stop(worker: MachineWorker, job: Job) -> None:
     journal = await worker.journal(STOP, {})
     steps = worker.steps("stop", journal)
     try:
+        if worker.machine.status is MachineStatus.SUSPENDED:
+            await steps.run("go on", lambda: _go_on(worker))
         await _end_cleanly(worker, steps, f"machine '{worker.machine.name}' was stopped")
     finally:
         if worker.run is None:
-            await to_the_end(worker.move(MachineStatus.STOPPED, run_id=""))
+            await to_the_end(worker.move(MachineStatus.STOPPED, run_id="", hibernated_at_ms=0))
+            await to_the_end(asyncio.to_thread(worker.drivers.pool.discard, hibernated_of(worker)))
         await to_the_end(worker.drivers.store.end_operation(journal))
+
+
+async def _go_on(worker: MachineWorker) -> None:
+    """Let a suspended machine run: a guest whose vCPUs stand still cannot shut down."""
+    if worker.run is not None:
+        await worker.run.resume()
+    await worker.move(MachineStatus.RUNNING)
 
 
 async def reboot(worker: MachineWorker, job: Job) -> None:

@@ -21,32 +21,36 @@ from openboxd.worker.staging import Staging
 from openboxd.worker.steps import Steps
 
 
-async def write_capture(worker: MachineWorker, steps: Steps, origin: Origin, final: Path) -> SaveReport:
+async def write_capture(
+    worker: MachineWorker, steps: Steps, origin: Origin, final: Path, *, paused: bool = False
+) -> SaveReport:
     """The steps from an empty staging directory to the capture under `final`, each with its undo armed before.
 
-    The machine keeps running. What goes on record about the capture comes after; then the caller commits.
+    The machine keeps running; or its vCPUs stand still before and after (`paused`). What goes on record about the
+    capture comes after; then the caller commits.
 
     Raises:
         OperationFailed, WrongState: it was not written, the machine runs. MachineLost: its run has ended.
     """
     pool = worker.drivers.pool
     staging = await Staging(pool, origin.capture).make(steps)
-    report = await steps.run("capture", lambda: _take(worker, steps.operation, origin, staging))
+    report = await steps.run("capture", lambda: _take(worker, steps.operation, origin, staging, paused=paused))
     await steps.run("describe", lambda: _describe(worker, origin, report, staging))
     steps.undo("drop the capture", lambda: asyncio.to_thread(pool.discard, final))
     await steps.run("publish", lambda: asyncio.to_thread(pool.publish, staging, final))
     return report
 
 
-async def _take(worker: MachineWorker, operation: str, origin: Origin, staging: Path) -> SaveReport:
+async def _take(worker: MachineWorker, operation: str, origin: Origin, staging: Path, *, paused: bool) -> SaveReport:
     run = worker.run
     if run is None:
         raise MachineLost(f"machine '{worker.machine.name}' ended before '{origin.name}' was saved")
     if worker.stalled:
         raise WrongState(f"machine '{worker.machine.name}' was not saved: {STANDS_STILL}")
-    job = SaveJob(staging=staging, disk=disk_of(worker), parent=_parent(worker, origin))
+    job = SaveJob(staging=staging, disk=disk_of(worker), parent=_parent(worker, origin), paused=paused)
     report = await run.save(job, worker.relabel(operation))
-    worker.drivers.metrics.pauses.observe(report.pause_us / 1_000_000)
+    if not paused:
+        worker.drivers.metrics.pauses.observe(report.pause_us / 1_000_000)
     return report
 
 

@@ -17,6 +17,8 @@ class Job:
         self.actor = actor  # id of the user who gave it
         self.task: asyncio.Task[None] | None = None
         self.abandoned: set[str] = set()
+        self.begun_at = time.monotonic()
+        self.took_us = 0  # how long its vCPUs took to be paused or resumed, where that is what was ordered
         self.finished_at = 0.0
         loop = asyncio.get_running_loop()
         self._recorded: asyncio.Future[None] = loop.create_future()

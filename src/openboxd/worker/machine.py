@@ -33,20 +33,12 @@ from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, STALLED, STANDS_STILL, happened, note, now_ms
 from openboxd.worker.job import Job, finished
 from openboxd.worker.links import let_go
-from openboxd.worker.orders import Already, Order, Refuse, Restore, Save, Situation, admit, words
-from openboxd.worker.states import may_move
+from openboxd.worker.orders import Already, Order, Refuse, Save, Situation, admit, words
+from openboxd.worker.states import ASLEEP, may_move
 from openboxd.worker.steps import Steps, to_the_end
+from openboxd.worker.use import Use
 from openboxd.worker.watchers import Watchers
 from openboxd.worker.ways import follow, ways_in
-
-HOLD_LIMIT = 60.0
-"""Seconds a call that needs the guest waits for a restore to end."""
-
-HELD_CALLS = 1000
-"""Calls that may wait for one machine's restore; more are refused, so that a storm cannot fill the daemon."""
-
-AGENT_LIMIT = 15.0
-"""Seconds a call waits for an agent that is out of step, for example just after the daemon started."""
 
 REPEAT_LIMIT = 10.0
 """Seconds within which a call that is made again, by a caller who was lost, gets the first one's outcome."""
@@ -72,7 +64,9 @@ class MachineWorker:
         self._turn = asyncio.Lock()
         self.watchers = Watchers()
         self._last: Job | None = None
-        self._held = 0
+        self.use = Use()
+        self.asleep = False  # whoever uses the machine wakes it
+        self.on_running: Callable[[], None] = lambda: None  # told when it has begun to run
         self.last_hold = Held()  # what the last swap cost those who came in meanwhile
         self.restores = 0  # how often it was taken back while this daemon runs
 
@@ -93,16 +87,30 @@ class MachineWorker:
         return machine is not None and machine.status is not MachineStatus.DESTROYED
 
     @property
+    def job(self) -> Job | None:
+        """The job of the order being carried out."""
+        return self._job
+
+    @property
     def current(self) -> Order | None:
         """The order being carried out."""
         return self._job.order if self._job else None
+
+    @property
+    def in_use(self) -> bool:
+        """Whether somebody uses the machine just now, or something is being done to it."""
+        return self.use.is_open or self._job is not None or self.drivers.ways.in_use(self.id)
 
     async def move(self, status: MachineStatus, reason: str = "", **values: Any) -> Machine:
         """Change the machine's status, checked against the table of moves."""
         machine = self.machine
         if not may_move(machine.status, status):
             raise WrongState(f"machine '{machine.name}' cannot become {status}; it is {machine.status}")
+        begins = status is MachineStatus.RUNNING is not machine.status
         machine = await self.drivers.store.update_machine(self.id, status=status, status_reason=reason, **values)
+        if begins:
+            self.use.touch()
+            self.on_running()
         if "name" in values:
             await self.arrange_ways()
         await self.let_in()
@@ -113,6 +121,7 @@ class MachineWorker:
         machine = self.drivers.store.machine(self.id)
         if machine is None:
             return
+        self.asleep = machine.status in ASLEEP
         held = await follow(self.drivers.ways, machine, self.agent)
         if machine.status is MachineStatus.RUNNING:
             self.last_hold = held
@@ -140,6 +149,8 @@ class MachineWorker:
         if isinstance(verdict, Already):
             return self._job if self._job and self._job.order == order else finished(order)
         self.drivers.allow(self.machine, order)
+        if actor:
+            self.use.touch()
         job, previous = Job(order, actor), self._job
         self._job, self._last = job, job
         job.task = asyncio.create_task(self._carry_out(job, previous), name=f"{self.id}: {order}")
@@ -289,50 +300,11 @@ class MachineWorker:
             await agent.close(f"the machine stopped: {end.text}")
         await run.kill()
         await let_go(self.drivers.network, self.machine, run.run_id)
-        if self.machine.status in (MachineStatus.RUNNING, MachineStatus.STARTING):
+        if self.machine.status in (MachineStatus.RUNNING, MachineStatus.STARTING, MachineStatus.SUSPENDED):
             status = MachineStatus.STOPPED if end.clean else MachineStatus.FAILED
             await self.move(status, reason="" if end.clean else end.text, run_id="")
             error = "" if end.clean else end.text
             await note(self.drivers.store, happened(self.id, RUN_ENDED, end.text if end.clean else "", error))
-
-    async def reachable_agent(self) -> Agent:
-        """The agent of the running machine; waits for a restore under way to end.
-
-        Raises:
-            WrongState: the machine does not run.
-            Unavailable: its agent does not answer.
-        """
-        if self._job is not None and isinstance(self._job.order, Restore):
-            await self._wait_for_restore(self._job)
-        machine = self.machine
-        if machine.status is not MachineStatus.RUNNING or self.agent is None:
-            advice = (
-                "start it first" if machine.status is not MachineStatus.STARTING else "try again when it is running"
-            )
-            raise WrongState(f"machine '{machine.name}' is {machine.status}; {advice}")
-        if not self.agent.ready:
-            await self.agent.wait_ready(AGENT_LIMIT)
-        return self.agent
-
-    async def _wait_for_restore(self, job: Job) -> None:
-        """Hold a call until a restore has ended, whatever became of it. Raises Unavailable at the limits."""
-        name = self.machine.name
-        if self._held >= HELD_CALLS:
-            raise Unavailable(
-                f"machine '{name}' is being restored and {HELD_CALLS} calls wait for it; try again later"
-            )
-        self._held += 1
-        try:
-            async with asyncio.timeout(HOLD_LIMIT):
-                await job.done()
-        except TimeoutError:
-            raise Unavailable(
-                f"machine '{name}' is being restored for more than {HOLD_LIMIT:.0f} s; try again later"
-            ) from None
-        except BoxdError:
-            log.debug("machine %s: a call waited for a restore that did not succeed", self.id)
-        finally:
-            self._held -= 1
 
     # ----------------------------------------------------------------------------------------------- progress
 

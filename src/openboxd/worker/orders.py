@@ -7,7 +7,7 @@ sentence. The checks stand in the order in which users meet them; the first that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from openboxd.errors import AlreadyExists, BoxdError, Busy, WrongState, checkpoint_not_found
@@ -23,6 +23,7 @@ from openboxd.model import (
     Space,
 )
 from openboxd.ports import Plan
+from openboxd.worker.states import ASLEEP
 
 RESERVE_BYTES = 256 * MIB
 """Kept free in the pool by every save, so that running guests can go on writing to their disks."""
@@ -70,6 +71,42 @@ class Reboot:
 
     def __str__(self) -> str:
         return "reboot"
+
+
+@dataclass(frozen=True)
+class Suspend:
+    """Pause the vCPUs until somebody uses the machine; with `when_idle` only if nobody uses it meanwhile."""
+
+    when_idle: bool = field(default=False, compare=False)
+
+    def __str__(self) -> str:
+        return "suspend"
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Let the vCPUs of a suspended machine go on."""
+
+    def __str__(self) -> str:
+        return "resume"
+
+
+@dataclass(frozen=True)
+class Hibernate:
+    """Put the machine to disk and end its run; with `when_idle` only if nobody uses it meanwhile."""
+
+    when_idle: bool = field(default=False, compare=False)
+
+    def __str__(self) -> str:
+        return "hibernate"
+
+
+@dataclass(frozen=True)
+class Wake:
+    """Let a hibernated machine go on from the instant in which it was."""
+
+    def __str__(self) -> str:
+        return "wake"
 
 
 @dataclass(frozen=True)
@@ -144,7 +181,8 @@ class Resize:
         return f"resizing to {self.size.vcpu} vCPU and {gib(self.size.memory_bytes)}"
 
 
-Order = Start | StartFrom | Stop | Reboot | Rename | Resize | Save | SaveSnapshot | Restore | Remove | Destroy
+Sleep = Suspend | Resume | Hibernate | Wake
+Order = Start | StartFrom | Stop | Reboot | Rename | Resize | Save | SaveSnapshot | Restore | Remove | Destroy | Sleep
 
 
 def words(order: Order) -> tuple[str, str]:
@@ -158,6 +196,8 @@ def words(order: Order) -> tuple[str, str]:
             return "snapshot", order.name
         case Resize():
             return "resize", str(order).removeprefix("resizing to ")
+        case Suspend(when_idle=True) | Hibernate(when_idle=True):
+            return str(order), "idle"
     return type(order).__name__.lower(), ""
 
 
@@ -197,6 +237,8 @@ class Refuse:
 
 
 Verdict = Accept | Already | Refuse
+
+SETTLED = frozenset({MachineStatus.RUNNING, MachineStatus.STOPPED, MachineStatus.FAILED})
 
 
 def admit(order: Order, situation: Situation) -> Verdict:
@@ -253,20 +295,63 @@ def _by_state(order: Order, situation: Situation) -> Verdict:
         case Stop():
             return Already() if status in (MachineStatus.STOPPED, MachineStatus.FAILED) else Accept()
         case Reboot() if status is not MachineStatus.RUNNING:
+            advice = _advice(machine) if status in ASLEEP else "; start it instead"
             return Refuse(
-                WrongState(
-                    f"machine '{machine.name}' must be running to be rebooted; it is {status}; start it instead"
-                )
+                WrongState(f"machine '{machine.name}' must be running to be rebooted; it is {status}{advice}")
             )
         case Rename() | Resize():
             return _change_verdict(order, machine)
         case Save() | SaveSnapshot():
             refusal = _save_refusal(order, situation)
             return Refuse(refusal) if refusal else Accept()
-        case Restore() if status not in (MachineStatus.RUNNING, MachineStatus.STOPPED, MachineStatus.FAILED):
+        case Suspend() | Resume() | Hibernate() | Wake():
+            return _sleep_verdict(order, situation)
+        case Restore() if status not in (SETTLED | ASLEEP):
             return Refuse(WrongState(f"machine '{machine.name}' cannot be restored while it is {status}"))
         case _:
             return Accept()
+
+
+_SLEEP_MOVES: dict[type, tuple[MachineStatus, str, frozenset[MachineStatus]]] = {
+    Suspend: (MachineStatus.SUSPENDED, "suspended", frozenset({MachineStatus.RUNNING})),
+    Resume: (MachineStatus.RUNNING, "resumed", frozenset({MachineStatus.SUSPENDED})),
+    Hibernate: (MachineStatus.HIBERNATED, "hibernated", frozenset({MachineStatus.RUNNING, MachineStatus.SUSPENDED})),
+    Wake: (MachineStatus.RUNNING, "woken", frozenset({MachineStatus.HIBERNATED})),
+}
+"""What each is to reach, the word for having been, and from where."""
+
+
+def _sleep_verdict(order: Sleep, situation: Situation) -> Verdict:
+    """Between running, suspended and hibernated; what is so already is no error."""
+    machine = situation.machine
+    reached, done, from_ = _SLEEP_MOVES[type(order)]
+    if machine.status is reached:
+        return Already()
+    if machine.status not in from_:
+        return Refuse(
+            WrongState(f"machine '{machine.name}' cannot be {done} while it is {machine.status}{_advice(machine)}")
+        )
+    needed = bytes_needed(situation)
+    if isinstance(order, Hibernate) and situation.space.free_bytes < needed:
+        room = f"{gib(situation.space.free_bytes)} are free and {gib(needed)} are needed"
+        return Refuse(
+            WrongState(
+                f"machine '{machine.name}' was not hibernated and is {machine.status}: {room}; "
+                "remove a checkpoint or add space"
+            )
+        )
+    return Accept()
+
+
+def _advice(machine: Machine) -> str:
+    """What to do first, as the end of a sentence."""
+    advice = {
+        MachineStatus.SUSPENDED: "; resume it first",
+        MachineStatus.HIBERNATED: "; wake it first",
+        MachineStatus.STOPPED: "; start it first",
+        MachineStatus.FAILED: "; start it first, or restore a checkpoint",
+    }
+    return advice.get(machine.status, "")
 
 
 def _start_verdict(machine: Machine) -> Verdict:
@@ -274,13 +359,17 @@ def _start_verdict(machine: Machine) -> Verdict:
         return Already()
     if machine.status in (MachineStatus.PENDING, MachineStatus.STOPPED, MachineStatus.FAILED):
         return Accept()
-    return Refuse(WrongState(f"machine '{machine.name}' cannot be started while it is {machine.status}"))
+    return Refuse(
+        WrongState(f"machine '{machine.name}' cannot be started while it is {machine.status}{_advice(machine)}")
+    )
 
 
 def _change_verdict(order: Rename | Resize, machine: Machine) -> Verdict:
-    if machine.status not in (MachineStatus.RUNNING, MachineStatus.STOPPED, MachineStatus.FAILED):
+    if machine.status not in SETTLED:
         what = "renamed" if isinstance(order, Rename) else "resized"
-        return Refuse(WrongState(f"machine '{machine.name}' cannot be {what} while it is {machine.status}"))
+        return Refuse(
+            WrongState(f"machine '{machine.name}' cannot be {what} while it is {machine.status}{_advice(machine)}")
+        )
     same = machine.name == order.name if isinstance(order, Rename) else machine.size == order.size
     return Already() if same else Accept()
 

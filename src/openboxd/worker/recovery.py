@@ -16,19 +16,24 @@ from openboxd.worker.boot import STOP
 from openboxd.worker.copy import COPY
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, happened, note
+from openboxd.worker.hibernate import HIBERNATE, WAKE, drop_unused, settle_hibernation, settle_wake
 from openboxd.worker.job import Job
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Destroy, Restore
 from openboxd.worker.remove import destroy, drop_checkpoint
 from openboxd.worker.restart import RESTART, note_host_reboot
 from openboxd.worker.restore import SWAP, restore_checkpoint
-from openboxd.worker.runs import next_disk_of
+from openboxd.worker.runs import connected, next_disk_of
 from openboxd.worker.snapshot import end_save
+from openboxd.worker.suspend import awaken
 
 ENDED_DURING_SAVE = "the daemon ended during the save; the machine kept running"
 TAKEN_BACK = "the daemon ended during the restore; the machine is as it was"
 DOES_NOT_ANSWER = "its QEMU process is alive but does not answer; it is tried again, and ended by a start or restore"
 ENDED_MEANWHILE = "its QEMU process ended while the daemon was down"
+
+SWAPPED = (SWAP, "resume", "answer")
+"""Steps of a restore from which there is only forward."""
 
 Workers = Mapping[str, MachineWorker]
 
@@ -64,7 +69,7 @@ async def adopt_runs(drivers: Drivers, workers: Workers) -> int:
     alive = set(await drivers.hypervisor.leftovers())
     for run_id in alive:
         worker = known.get(run_id)
-        if worker is None or worker.machine.status is MachineStatus.DESTROYING:
+        if worker is None or worker.machine.status in (MachineStatus.DESTROYING, MachineStatus.HIBERNATED):
             log.info("recovery: ending run %s, which belongs to no machine", run_id)
             await drivers.hypervisor.end(run_id)
         elif not await adopt_run(drivers, worker):
@@ -81,7 +86,10 @@ async def adopt_run(drivers: Drivers, worker: MachineWorker) -> bool:
     try:
         run = await drivers.hypervisor.adopt(worker.machine.run_id)
         if run is not None:
-            worker.attach(run, await drivers.connector.connect(run.agent_socket, worker.machine.name))
+            agent = await connected(worker, run.agent_socket)
+            worker.attach(run, agent)
+            if worker.machine.status is MachineStatus.SUSPENDED:
+                agent.rest()
     except BoxdError as error:
         log.warning("machine %s: its run could not be taken over: %s", worker.id, error)
         return False
@@ -111,16 +119,25 @@ async def _show_adopted(worker: MachineWorker) -> int:
 
 
 async def resume_paused(drivers: Drivers, workers: Workers) -> int:
-    """Directly after adoption: a save whose daemon and saver both died must not leave a guest paused."""
+    """Directly after adoption: a save whose daemon and saver both died must not leave a guest paused. One that is
+    suspended stays so, also if it was about to be restored."""
+    going_back = {o.machine_id for o in drivers.store.open_operations() if _is_to_stand_still(o)}
 
     async def resume(worker: MachineWorker) -> int:
-        if worker.run is None or await worker.run.state() is not RunState.PAUSED:
+        if worker.run is None or worker.machine.status is MachineStatus.SUSPENDED or worker.id in going_back:
+            return 0
+        if await worker.run.state() is not RunState.PAUSED:
             return 0
         await worker.run.resume()
         await note(drivers.store, happened(worker.id, "resume", "it was found paused"))
         return 1
 
     return await each(workers.values(), resume)
+
+
+def _is_to_stand_still(operation: Operation) -> bool:
+    """A restore of a suspended machine that will be taken back."""
+    return operation.detail.get("before") == MachineStatus.SUSPENDED and operation.step not in SWAPPED
 
 
 async def fail_pending_checkpoints(drivers: Drivers, workers: Workers) -> int:
@@ -159,6 +176,10 @@ async def finish_operations(drivers: Drivers, workers: Workers) -> int:
         worker = workers.get(operation.machine_id)
         if worker is not None and operation.kind == STOP:
             await _settle_stop(worker)
+        if worker is not None and operation.kind == HIBERNATE:
+            await settle_hibernation(worker)
+        if worker is not None and operation.kind == WAKE:
+            await settle_wake(worker)
         if worker is not None and operation.kind == COPY and not operation.detail["or_boot"]:
             await _settle_copy(worker)
         if worker is not None and operation.kind == "restore":
@@ -179,14 +200,17 @@ async def _settle_copy(worker: MachineWorker) -> None:
 
 async def _settle_stop(worker: MachineWorker) -> None:
     """A run that ended during a stop ended because it was told to. One that lives may be about to: it is watched."""
-    if worker.run is None and worker.machine.status is MachineStatus.RUNNING:
+    if worker.run is None and worker.machine.status in (MachineStatus.RUNNING, MachineStatus.SUSPENDED):
         await worker.move(MachineStatus.STOPPED, run_id="")
         await note(worker.drivers.store, happened(worker.id, STOP))
 
 
 async def _settle_restore(drivers: Drivers, worker: MachineWorker, operation: Operation) -> None:
-    if operation.step not in (SWAP, "resume", "answer"):
+    if operation.step not in SWAPPED:
         await asyncio.to_thread(drivers.pool.discard, next_disk_of(worker))
+        if _is_to_stand_still(operation) and worker.run is not None and worker.agent is not None:
+            await drivers.store.update_machine(worker.id, status=MachineStatus.SUSPENDED)
+            worker.agent.rest()
         await note(drivers.store, happened(worker.id, "restore", str(operation.detail["name"]), TAKEN_BACK))
         return
     if operation.step != SWAP and worker.run is not None:
@@ -209,9 +233,13 @@ async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
             return 1
         if worker.run is not None and machine.status is MachineStatus.STARTING:
             await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id)
+        elif worker.run is not None and machine.status is MachineStatus.SUSPENDED:
+            return await _settle_suspended(worker)
+        elif worker.run is None and machine.status is MachineStatus.STARTING and machine.hibernated_at_ms:
+            await drivers.store.update_machine(worker.id, status=MachineStatus.HIBERNATED, run_id="")
         elif worker.run is None and machine.status in (MachineStatus.STARTING, MachineStatus.PENDING):
             await worker.move(MachineStatus.STOPPED, run_id="")
-        elif worker.run is None and machine.status is MachineStatus.RUNNING:
+        elif worker.run is None and machine.status in (MachineStatus.RUNNING, MachineStatus.SUSPENDED):
             await worker.move(MachineStatus.FAILED, ENDED_MEANWHILE, run_id="")
             await note(drivers.store, happened(worker.id, RUN_ENDED, "", ENDED_MEANWHILE))
         else:
@@ -219,6 +247,17 @@ async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
         return 1
 
     return await each(workers.values(), settle)
+
+
+async def _settle_suspended(worker: MachineWorker) -> int:
+    """One that was just being resumed, or stopped, runs."""
+    assert worker.run is not None
+    if await worker.run.state() is not RunState.RUNNING:
+        return 0
+    await worker.move(MachineStatus.RUNNING)
+    if worker.agent is not None:
+        await awaken(worker, worker.agent)
+    return 1
 
 
 async def finish_removals(drivers: Drivers, workers: Workers) -> int:
@@ -234,6 +273,15 @@ async def finish_removals(drivers: Drivers, workers: Workers) -> int:
         return len(leaving)
 
     return await each(workers.values(), finish)
+
+
+async def sweep_hibernations(drivers: Drivers, workers: Workers) -> int:
+    """Once it is known who is hibernated: captures to wake from of those who are not."""
+
+    async def sweep(worker: MachineWorker) -> int:
+        return int(worker.exists and await drop_unused(worker))
+
+    return await each(workers.values(), sweep)
 
 
 async def sweep_runs(drivers: Drivers, workers: Workers) -> int:
@@ -252,6 +300,20 @@ async def open_ways(drivers: Drivers, workers: Workers) -> int:
     return await each(workers.values(), let_in)
 
 
+async def sweep_snapshots(drivers: Drivers, workers: Workers) -> int:
+    """Versions that are on no record: of a save that was broken off, replaced, or removed."""
+    recorded = {drivers.pool.snapshot_dir(found.id): found for found in drivers.store.snapshots() if found.version}
+    count = 0
+    for directory in await asyncio.to_thread(drivers.pool.snapshot_dirs):
+        found = recorded.get(directory)
+        kept = drivers.pool.snapshot_dir(found.id, found.version) if found else None
+        unrecorded = [path for path in directory.iterdir() if path != kept] if found else [directory]
+        for path in unrecorded:
+            await asyncio.to_thread(drivers.pool.discard, path)
+        count += len(unrecorded)
+    return count
+
+
 async def pause_usage(drivers: Drivers, workers: Workers) -> int:
     """Before anything is found out about machines: nobody saw what they used since the daemon's last sign of life."""
     await drivers.store.pause_usage()
@@ -265,20 +327,6 @@ async def resume_usage(drivers: Drivers, workers: Workers) -> int:
         return int(await drivers.store.resume_usage(worker.id))
 
     return await each(workers.values(), resume)
-
-
-async def sweep_snapshots(drivers: Drivers, workers: Workers) -> int:
-    """Versions that are on no record: of a save that was broken off, replaced, or removed."""
-    recorded = {drivers.pool.snapshot_dir(found.id): found for found in drivers.store.snapshots() if found.version}
-    count = 0
-    for directory in await asyncio.to_thread(drivers.pool.snapshot_dirs):
-        found = recorded.get(directory)
-        kept = drivers.pool.snapshot_dir(found.id, found.version) if found else None
-        unrecorded = [path for path in directory.iterdir() if path != kept] if found else [directory]
-        for path in unrecorded:
-            await asyncio.to_thread(drivers.pool.discard, path)
-        count += len(unrecorded)
-    return count
 
 
 async def empty_staging(drivers: Drivers, workers: Workers) -> int:
@@ -297,6 +345,7 @@ RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...]
     ("settle statuses", settle_statuses),
     ("resume usage", resume_usage),
     ("finish removals", finish_removals),
+    ("sweep hibernations", sweep_hibernations),
     ("open the ways in", open_ways),
     ("sweep runs", sweep_runs),
     ("sweep snapshots", sweep_snapshots),

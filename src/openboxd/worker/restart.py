@@ -43,7 +43,9 @@ async def note_host_reboot(drivers: Drivers, workers: Mapping[str, MachineWorker
 
 def _is_to_run(worker: MachineWorker) -> bool:
     machine = worker.machine
-    ran = machine.status in (MachineStatus.RUNNING, MachineStatus.STARTING)
+    if machine.hibernated_at_ms:
+        return False  # its memory survives; whoever uses it wakes it
+    ran = machine.status in (MachineStatus.RUNNING, MachineStatus.STARTING, MachineStatus.SUSPENDED)
     return ran and worker.run is None and machine.restart_policy == "always"
 
 

@@ -37,6 +37,7 @@ from openboxd.worker.runs import (
     connected,
     disk_of,
     end_present_run,
+    hibernated_of,
     new_run_id,
     next_disk_of,
     run_spec,
@@ -65,13 +66,14 @@ async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job:
     label = f"checkpoint '{checkpoint.name}' on machine '{before.name}'"
     described = await asyncio.to_thread(manifest.read, capture, label)
     run_id = new_run_id()
-    journal = await worker.journal("restore", {"checkpoint": checkpoint.id, "name": checkpoint.name, "run": run_id})
+    detail = {"checkpoint": checkpoint.id, "name": checkpoint.name, "run": run_id, "before": before.status.value}
+    journal = await worker.journal("restore", detail)
     steps, starting = worker.steps("restore", journal), Starting(worker)
     try:
-        steps.undo("show the old state", lambda: _show_again(worker, before))
+        steps.undo("show the old state", lambda: show_again(worker, before))
         await worker.move(MachineStatus.STARTING)
         job.record()
-        await _prepare(worker, steps, starting, capture, described, run_id)
+        await prepare(worker, steps, starting, capture, described, run_id)
     except BaseException as error:
         await to_the_end(steps.unwind())
         await to_the_end(drivers.store.end_operation(journal))
@@ -82,13 +84,13 @@ async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job:
     await to_the_end(_go_over(worker, steps, starting, checkpoint, described, journal, begun))
 
 
-async def _show_again(worker: MachineWorker, before: Machine) -> None:
+async def show_again(worker: MachineWorker, before: Machine) -> None:
     """Undo of the status: what it was. `starting` cannot become `stopped` and `failed` for nothing, so write it."""
     await worker.drivers.store.update_machine(worker.id, status=before.status, status_reason=before.status_reason)
     await worker.let_in()
 
 
-async def _prepare(
+async def prepare(
     worker: MachineWorker,
     steps: Steps,
     starting: Starting,
@@ -188,12 +190,16 @@ async def _swap(worker: MachineWorker, starting: Starting, checkpoint: Checkpoin
     worker.restores += 1
     reason = f"machine '{worker.machine.name}' was restored to checkpoint '{checkpoint.name}'"
     await end_present_run(worker, reason, spare=starting.run.run_id)
-    await asyncio.to_thread(_rename_durably, next_disk_of(worker), disk_of(worker))
-    await worker.drivers.store.update_machine(worker.id, run_id=starting.run.run_id, size=size, head=checkpoint.id)
+    await asyncio.to_thread(take_over_disk, worker)
+    values = {"run_id": starting.run.run_id, "size": size, "head": checkpoint.id, "hibernated_at_ms": 0}
+    await worker.drivers.store.update_machine(worker.id, **values)
+    await asyncio.to_thread(worker.drivers.pool.discard, hibernated_of(worker))
     await join(worker.drivers.network, worker.machine, starting.run)
 
 
-def _rename_durably(source: Path, target: Path) -> None:
+def take_over_disk(worker: MachineWorker) -> None:
+    """The disk of the run that was prepared is the machine's, durably. May be carried out twice. Blocks."""
+    source, target = next_disk_of(worker), disk_of(worker)
     if source.exists():
         source.replace(target)
     sync_directory(target.parent)

@@ -31,6 +31,11 @@ def next_disk_of(worker: MachineWorker) -> Path:
     return worker.drivers.pool.machine_dir(worker.id) / "disk.next"
 
 
+def hibernated_of(worker: MachineWorker) -> Path:
+    """The capture that the machine wakes from; there is one exactly while `hibernated_at_ms` says so."""
+    return worker.drivers.pool.machine_dir(worker.id) / "hibernated"
+
+
 def run_spec(
     worker: MachineWorker, machine: Machine, run_id: str, disk: Path, link: NetworkLink, plan: Plan | None = None
 ) -> RunSpec:

@@ -7,8 +7,8 @@
        │                                                suspended ──► failed
        └──────────────► destroying ──► destroyed        (from every state)
 
-`starting` covers boot, reboot, restore and wake: whatever happens inside them, nobody sees `stopped` or `failed` before
-the operation has ended. The table below is the drawing; `tests/worker/test_states.py` compares the two.
+`starting` covers boot, reboot, restore and wake: whatever happens inside them, nobody sees `stopped` or `failed`
+before the operation has ended. The table below is the drawing; `tests/worker/test_states.py` compares the two.
 """
 
 from __future__ import annotations

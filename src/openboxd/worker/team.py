@@ -6,12 +6,26 @@ import asyncio
 
 from openboxd.errors import machine_not_found
 from openboxd.model import MachineStatus
-from openboxd.worker import boot, copy, orders, remove, rename, resize, restore, save, snapshot
+from openboxd.worker import (
+    boot,
+    copy,
+    hibernate,
+    orders,
+    remove,
+    rename,
+    resize,
+    restore,
+    save,
+    snapshot,
+    suspend,
+)
 from openboxd.worker.drivers import Drivers
+from openboxd.worker.idle import IdleTimers
 from openboxd.worker.machine import MachineWorker, Operation
 from openboxd.worker.recovery import adopt_late, recover
 from openboxd.worker.restart import start_again
 from openboxd.worker.timers import Timers
+from openboxd.worker.waking import Waking
 
 OPERATIONS: dict[type, Operation] = {
     orders.Start: boot.start,
@@ -23,6 +37,10 @@ OPERATIONS: dict[type, Operation] = {
     orders.Save: save.save,
     orders.SaveSnapshot: snapshot.save_snapshot,
     orders.Restore: restore.restore,
+    orders.Suspend: suspend.suspend,
+    orders.Resume: suspend.resume,
+    orders.Hibernate: hibernate.hibernate,
+    orders.Wake: hibernate.wake,
     orders.Remove: remove.remove,
     orders.Destroy: remove.destroy,
 }
@@ -39,6 +57,8 @@ class Team:
         self.drivers = drivers
         self._workers: dict[str, MachineWorker] = {}
         self.timers = Timers(drivers.store, self.destroy)
+        self.idle = IdleTimers(drivers.store, self.worker)
+        self.waking = Waking(drivers.ways, self._workers)
         self._restarting: asyncio.Task[None] | None = None
         self._adopting: asyncio.Task[None] | None = None
 
@@ -48,7 +68,8 @@ class Team:
         if machine is None or machine.status is MachineStatus.DESTROYED:
             raise machine_not_found(machine_id)
         if machine_id not in self._workers:
-            self._workers[machine_id] = MachineWorker(machine_id, self.drivers, OPERATIONS)
+            worker = self._workers[machine_id] = MachineWorker(machine_id, self.drivers, OPERATIONS)
+            worker.on_running = self.idle.changed
         return self._workers[machine_id]
 
     def current(self, machine_id: str) -> orders.Order | None:
@@ -68,6 +89,7 @@ class Team:
         self._restarting = asyncio.create_task(start_again(self.drivers, workers), name="restarts")
         self._adopting = asyncio.create_task(self._adopt_late(), name="late adoptions")
         self.timers.start()
+        self.idle.start()
 
     async def _adopt_late(self) -> None:
         """Now and then try again to take over runs that did not answer when the daemon started."""
@@ -78,6 +100,8 @@ class Team:
     async def close(self, limit: float) -> None:
         """Let go of all machines: wait for operations up to `limit` seconds, then detach. Machines run on."""
         await self.timers.close()
+        await self.idle.close()
+        await self.waking.close()
         tasks = [task for task in (self._restarting, self._adopting) if task is not None]
         for task in tasks:
             task.cancel()
