@@ -22,7 +22,7 @@ from openboxd.control.ways import WaysIn
 from openboxd.model import Caller, Finding, Image, Progress
 
 
-class Control(Account, Users, Organizations, Accounting, Machines, WaysIn, Checkpoints, Snapshots, Guests):
+class Control(Account, Users, Organizations, Accounting, Machines, Sleep, WaysIn, Checkpoints, Snapshots, Guests):
     """Implements `api.ports.Service`."""
 
     async def close(self, limit: float = 30.0) -> None:
