@@ -37,7 +37,7 @@ from openboxd.host.ca import open_authority
 from openboxd.host.files import is_full, write_atomic
 from openboxd.host.ssh_ca import HostIdentity, SshAuthority, open_ssh_authority
 from openboxd.metrics import Metrics
-from openboxd.model import Finding, Image, Machine
+from openboxd.model import Finding, Image, Machine, MachineStatus
 from openboxd.network import choose
 from openboxd.pool import DirectoryPool, open_pool
 from openboxd.ports import Network, Pool, Report
@@ -122,6 +122,7 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
     _check_not_lost(settings)
     store = open_store(settings.database)
     try:
+        _check_pool_holds(settings, store)
         pool = open_pool(settings)
         metrics = Metrics()
         why = partial(unserved, settings)
@@ -160,6 +161,17 @@ def _check_not_lost(settings: Settings) -> None:
         raise HostUnfit(
             f"{database} is missing or empty, but {settings.home} was in use: put the database back, or remove "
             f"{settings.admin_key.name} and the pool's machines to begin anew; nothing was changed"
+        )
+
+
+def _check_pool_holds(settings: Settings, store: SqlStore) -> None:
+    """A pool that is not mounted must not be taken for a new one: another would be made over it."""
+    used = [m for m in store.machines() if m.status not in (MachineStatus.PENDING, MachineStatus.DESTROYING)]
+    paths = [settings.pool_dir / "machines" / machine.id for machine in used]
+    if used and not settings.pool_image.exists() and not any(path.exists() for path in paths):
+        raise HostUnfit(
+            f"the pool at {settings.pool_dir} holds none of the {len(used)} machines on record: it is not mounted, "
+            "or it is another one; mount it and start boxd again; nothing was changed"
         )
 
 
@@ -259,6 +271,10 @@ async def _examine(settings: Settings, hypervisor: QemuHypervisor, pool: Directo
         found.append(doctor.accelerator(await hypervisor.accelerator()))
     except BoxdError as error:
         found.append(Finding("acceleration", doctor.MISSING, error.message))
+    try:
+        pool.check()
+    except HostUnfit as error:
+        return [*found, doctor.no_pool(error.message)]
     return [*found, doctor.pool(pool.kind, pool.reason), doctor.room(pool.space())]
 
 

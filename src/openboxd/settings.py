@@ -69,7 +69,7 @@ class Settings:
     mirror: str = ""
     stop_timeout: float = 60.0
     boot_timeout: float = 180.0
-    restore_timeout: float = 45.0
+    restore_timeout: float = 20.0
 
     @property
     def database(self) -> Path:

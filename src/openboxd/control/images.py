@@ -63,7 +63,8 @@ class Images:
         return list(self._store.images())
 
     def for_machine(self, name: str) -> Image:
-        """The image a new machine boots. Raises NotFound, or HostUnfit if it was never built."""
+        """The image a new machine boots. Raises NotFound, or HostUnfit if it was never built or the pool is gone."""
+        self._pool.check()
         name = name or self.default
         image = self._store.image_named(name)
         if image is not None and self._pool.image_dir(image.digest).exists():

@@ -71,6 +71,11 @@ def pool(kind: str, reason: str) -> Finding:
     return Finding("pool", WARNING, f"every copy is a full copy: {reason}", remedy)
 
 
+def no_pool(reason: str) -> Finding:
+    """The pool was there when the daemon started, and is not."""
+    return Finding("pool", MISSING, reason, "mount it again, or restart boxd")
+
+
 def room(space: Space) -> Finding:
     """Free space of the pool."""
     text = f"{space.free_bytes / GIB:.1f} of {space.total_bytes / GIB:.1f} GiB are free"

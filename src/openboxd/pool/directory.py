@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from openboxd.errors import WrongState
+from openboxd.errors import HostUnfit, WrongState
 from openboxd.host import extents, files, reflink
 from openboxd.model import MIB, Space, Usage
 from openboxd.pool import names
@@ -40,6 +40,16 @@ class DirectoryPool:
         self._staging = root / "staging"
         for directory in ("images", "machines", "snapshots", "staging"):
             files.make_directory(root / directory)
+        self._identity = _identity(root)
+
+    def check(self) -> None:
+        """Raises HostUnfit if the filesystem that this pool was opened on is not there: a bare mount point looks like
+        a pool whose machines and checkpoints are all gone."""
+        if _identity(self.root) != self._identity:
+            raise HostUnfit(
+                f"the pool at {self.root} is not mounted any more, or not as it was when boxd started; nothing was "
+                "touched; mount it, or restart boxd"
+            )
 
     def space(self) -> Space:
         """Bytes of the pool's filesystem that we may use."""
@@ -69,6 +79,7 @@ class DirectoryPool:
 
     def stage(self, label: str) -> Path:
         """A new, empty, private directory in the staging area."""
+        self.check()
         path = self._staging / f"{names.label(label)}-{secrets.token_hex(6)}"
         path.mkdir(0o700)
         return path
@@ -78,6 +89,7 @@ class DirectoryPool:
 
         A source on another filesystem is copied plainly. After a failure `target` does not exist.
         """
+        self.check()
         try:
             if self.kind == "reflink" and self._shared(source, target):
                 return
@@ -91,6 +103,7 @@ class DirectoryPool:
         """Make `staging` appear as `final`, durably. `final` must not exist."""
         self._own(staging)
         self._own(final)
+        self.check()
         files.sync_tree(staging)
         files.make_directory(final.parent)
         if os.path.lexists(final):  # rename would silently replace an empty directory
@@ -105,6 +118,7 @@ class DirectoryPool:
         Files are unlinked, never truncated: a machine may still run from a removed checkpoint's memory.
         """
         self._own(path)
+        self.check()  # else it would seem to be gone, and would be back with the filesystem
         trash = self._staging / f"trash-{secrets.token_hex(6)}"
         try:
             path.rename(trash)
@@ -151,3 +165,12 @@ class DirectoryPool:
         parts = path.relative_to(self.root).parts  # ValueError outside the root
         if not parts or ".." in parts or parts == ("staging",):
             raise ValueError(f"{path} is not a thing in the pool")
+
+
+def _identity(root: Path) -> tuple[int, int]:
+    """What tells a mounted filesystem from its bare mount point; zeros if there is nothing."""
+    try:
+        found = root.stat()
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino

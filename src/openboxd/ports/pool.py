@@ -22,6 +22,14 @@ class Pool(Protocol):
 
     kind: Literal["reflink", "copy"]
 
+    def check(self) -> None:
+        """Whether the pool is there. What changes something in it looks by itself.
+
+        Raises:
+            HostUnfit: its filesystem was unmounted, or another one is mounted in its place.
+        """
+        ...
+
     def space(self) -> Space:
         """Bytes of the pool's filesystem."""
         ...

@@ -72,7 +72,9 @@ class Saving:
         except QmpError as error:
             if isinstance(error, Gone) and not self._process.alive:
                 raise self._lost() from reason
-            raise OutcomeUnknown(f"the save failed, and whether the machine runs is not known: {error}") from reason
+            raise OutcomeUnknown(
+                f"{error}, so nobody knows whether the machine runs; restore a checkpoint or reboot it if it stays so"
+            ) from reason
 
     def _lost(self) -> MachineLost:
         return MachineLost("the machine's run ended while it was being saved; its disk and checkpoints are intact")

@@ -158,6 +158,7 @@ class MachineWorker:
 
     def _situation(self) -> Situation:
         pool = self.drivers.pool
+        pool.check()
         return Situation(
             machine=self.machine,
             current=self.current,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from openboxd.errors import MachineLost, because, same_kind
+from openboxd.errors import MachineLost, OutcomeUnknown, because, same_kind
 from openboxd.model import Checkpoint, CheckpointStatus, Machine, Progress, SaveReport
 from openboxd.worker.capture import write_capture
 from openboxd.worker.job import Job
@@ -34,9 +34,14 @@ async def save(worker: MachineWorker, job: Job) -> None:
         await to_the_end(store.update_checkpoint(checkpoint.id, **failed))
         if isinstance(error, MachineLost) or not isinstance(error, Exception):
             raise
-        sentence = f"machine '{worker.machine.name}' keeps running; checkpoint '{checkpoint.name}' was not saved"
-        raise same_kind(error, f"{sentence}: {because(error)}") from error
+        raise same_kind(error, _sentence(worker.machine.name, checkpoint.name, error)) from error
     worker.report(Progress("save", "ready", 1.0, f"pause {ready.pause_us / 1000:.1f} ms"))
+
+
+def _sentence(machine: str, checkpoint: str, error: Exception) -> str:
+    if isinstance(error, OutcomeUnknown):
+        return f"checkpoint '{checkpoint}' of machine '{machine}' was not saved: {because(error)}"
+    return f"machine '{machine}' keeps running; checkpoint '{checkpoint}' was not saved: {because(error)}"
 
 
 def _pending(machine: Machine, order: Save) -> Checkpoint:

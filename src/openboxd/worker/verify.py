@@ -67,6 +67,7 @@ async def verify(worker: MachineWorker, name: str) -> AsyncIterator[Progress | V
 
     Raises:
         NotFound: no such checkpoint, or it was removed meanwhile. WrongState: it is not ready.
+        HostUnfit: the pool is not mounted.
     """
     store, machine = worker.drivers.store, worker.machine
     checkpoint = store.checkpoint(worker.id, name)
@@ -76,6 +77,7 @@ async def verify(worker: MachineWorker, name: str) -> AsyncIterator[Progress | V
         raise WrongState(
             f"checkpoint '{name}' on machine '{machine.name}' is {checkpoint.status}; only a ready one is verified"
         )
+    worker.drivers.pool.check()
     reading = Reading(worker.drivers.pool.checkpoint_dir(worker.id, checkpoint.id))
     task = asyncio.ensure_future(asyncio.to_thread(reading.run, name))
     try:
