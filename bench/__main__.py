@@ -1,0 +1,65 @@
+"""`scripts/bench`: the sub-benchmarks that are asked for, one after the other, each on a fresh daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import time
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+
+from bench import report
+from bench.host import describe
+from bench.place import Options, Place
+from bench.result import Result
+from tests.guests.direct import direct
+from tests.lab import Lab, mounted
+
+NAMES = ("save", "restore", "exec", "cycles")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("names", nargs=-1, type=click.Choice(NAMES), metavar=f"[{'|'.join(NAMES)}]...")
+@click.option("--short", is_flag=True, help="A minute or two: shows that the benchmarks work, not how fast boxd is.")
+@click.option("--runs", type=click.IntRange(2), default=20, show_default=True, help="Runs of each kind.")
+@click.option("--memory", default="512,1024,4096", show_default=True, help="Sizes of guests, MiB.")
+@click.option("--dirty", default="0,10,100", show_default=True, help="Memory that a guest writes, MiB a second.")
+def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str) -> None:
+    """Measure boxd with real guests; all benchmarks unless some are named.
+
+    Tables go to the terminal, JSON and plots to bench/results/. Let nothing else run on the host meanwhile.
+    """
+    options = Options(short, runs, _numbers(memory), _numbers(dirty))
+    if short:
+        options = Options(True, 2, (1024,), (0, 10))
+    host, stamp, console = describe(), time.strftime("%Y%m%d-%H%M%S"), Console()
+    console.print(", ".join(f"{key} {value}" for key, value in host.items()), highlight=False)
+    results = []
+    with mounted() as mount:
+        lab = Lab(mount)
+        for name in names or NAMES:
+            begun = time.monotonic()
+            results.append(asyncio.run(_run(lab, name, options)))
+            report.show(results[-1], console)
+            console.print(f"  {name}: {time.monotonic() - begun:.0f} s\n")
+    for file in report.write(results, host, stamp):
+        console.print(f"written: {file}")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"'{text}' must be numbers, separated by commas") from None
+
+
+async def _run(lab: Lab, name: str, options: Options) -> Result:
+    module = importlib.import_module(f"bench.{name}")
+    with lab.daemon() as daemon:
+        async with direct(daemon) as client:
+            return await module.run(Place(daemon, client, options))
+
+
+main()

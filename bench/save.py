@@ -1,0 +1,129 @@
+"""Saves: the pause, the time until ready, and what each costs on disk, idle and busy, in small and large guests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from bench.figures import quantile
+from bench.place import Place
+from bench.result import Curve, Plot, Result, Row
+from openboxd.host.extents import file_usage
+from tests.guests.direct import sh
+
+PAGE = 4096
+TICKS_SECONDS = 4.0
+
+
+async def run(place: Place) -> Result:
+    """Every size with every rate."""
+    options = place.options
+    rows: list[Row] = []
+    for size in options.sizes:
+        machine = await place.machine(size)
+        rows += [await _measure(place, machine, size, rate) for rate in options.rates]
+    return Result("save", "Saves (milliseconds, MB)", rows, _notes(), _plots(rows))
+
+
+async def _measure(place: Place, machine: str, size: int, rate: int) -> Row:
+    client = place.client
+    await _save(place, machine, "first")
+    done, ratios = [], []
+    async with place.busy(machine, rate):
+        previous = "first"
+        for number in range(place.options.runs):
+            name = f"s{number % 2}"
+            done.append(await _save(place, machine, name))
+            ratios.append(await asyncio.to_thread(_cost, *await _images(place, machine, previous, name)))
+            if previous != "first":
+                await client.remove_checkpoint(machine, previous)
+            previous = name
+        real = await place.real_rate(machine)
+        quiet, _ = await place.ticks(machine, TICKS_SECONDS)
+        inside, outside = await _ticks_during_a_save(place, machine)
+    for name in ("first", previous, "ticks"):
+        await client.remove_checkpoint(machine, name)
+    pauses, totals = [d.pause_us / 1000 for d in done], [float(d.duration_ms) for d in done]
+    return {
+        "MiB": size,
+        "dirty MiB/s": round(real, 1),
+        "runs": len(done),
+        "pause p50": quantile(pauses, 0.5),
+        "pause p99": quantile(pauses, 0.99),
+        "ready p50": quantile(totals, 0.5),
+        "ready p99": quantile(totals, 0.99),
+        "changed MB": quantile([changed for changed, _ in ratios], 0.5) / 1e6,
+        "new MB": quantile([new for _, new in ratios], 0.5) / 1e6,
+        "new/changed": quantile([new / max(changed, PAGE) for changed, new in ratios], 0.5),
+        "gap quiet": quiet[0],
+        "gap in guest": inside[0],
+        "gap outside": outside[0],
+    }
+
+
+async def _save(place: Place, machine: str, name: str) -> Any:
+    await place.client.save(machine, name)
+    done = await place.client.checkpoint_done(machine, name)
+    assert done.status == "ready", done
+    return done
+
+
+async def _ticks_during_a_save(place: Place, machine: str) -> tuple[list[float], list[float]]:
+    ticking = asyncio.create_task(place.ticks(machine, TICKS_SECONDS))
+    await sh(place.client, "until pgrep -f [g]aps.py >/dev/null; do sleep 0.05; done", machine)
+    await _save(place, machine, "ticks")
+    return await ticking
+
+
+async def _images(place: Place, machine: str, *names: str) -> Sequence[Path]:
+    """The memory images of two checkpoints."""
+    found = {info.name: info.checkpoint_id for info in await place.client.checkpoints(machine)}
+    owner = (await place.client.machine(machine)).vm_id
+    return [
+        place.daemon.home / "pool/machines" / owner / "checkpoints" / found[name] / "memory.img" for name in names
+    ]
+
+
+def _cost(before: Path, after: Path) -> tuple[int, int]:
+    """Bytes of memory in which two captures differ, in whole pages, and bytes that only the later one holds."""
+    old, new = (numpy.memmap(file, dtype=numpy.uint64, mode="r") for file in (before, after))
+    words, differing = PAGE // 8, 0
+    for start in range(0, old.size, 4096 * words):
+        a, b = (image[start : start + 4096 * words].reshape(-1, words) for image in (old, new))
+        differing += int((a != b).any(axis=1).sum())
+    return differing * PAGE, _own_bytes(after)
+
+
+def _own_bytes(file: Path) -> int:
+    with file.open("rb") as opened:
+        return file_usage(opened.fileno()).exclusive_bytes
+
+
+def _notes() -> Sequence[str]:
+    return (
+        "changed: pages of memory that differ from the parent's; new: bytes that only this memory image holds",
+        "gap: the largest of a program in the guest that looks at the clock each millisecond; quiet: without a save;",
+        "in guest: by its own clock, which stands still with the vCPUs; outside: by its output's arrival on the host",
+    )
+
+
+def _plots(rows: Sequence[Row]) -> Sequence[Plot]:
+    def curves(column: str) -> Sequence[Curve]:
+        sizes = sorted({int(str(row["MiB"])) for row in rows})
+        return [
+            Curve(
+                f"{size} MiB",
+                [float(str(row["dirty MiB/s"])) for row in rows if row["MiB"] == size],
+                [float(str(row[column])) for row in rows if row["MiB"] == size],
+            )
+            for size in sizes
+        ]
+
+    return (
+        Plot("Pause of a save", "dirty MiB/s", "p50, ms", curves("pause p50")),
+        Plot("Save until ready", "dirty MiB/s", "p50, ms", curves("ready p50")),
+    )
