@@ -55,6 +55,7 @@ class Rig:
         self.ssh = self.base / "ssh"
         self.ssh.mkdir()
         self.keys = self.base / "keys"
+        self.cli = self.base / "cli"
         account = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
         self.user, self.uid = account.pw_name, account.pw_uid
         if os.geteuid() == 0:
@@ -74,6 +75,10 @@ class Rig:
             str(self.ssh),
             "--keys",
             str(self.keys),
+            "--cli",
+            str(self.cli),
+            "--gateway",
+            str(self.base / "gateway"),
             "--no-clock",
             pass_fds=fds,
             stdout=asyncio.subprocess.DEVNULL,

@@ -31,7 +31,7 @@ from openboxd.guest import wire
 from openboxd.guest.clock import correct
 from openboxd.guest.epoch import Epoch
 from openboxd.guest.refusals import printable
-from openboxd.guest.requests import Respond, refuse_all
+from openboxd.guest.requests import Receive, Respond, receive_none, refuse_all
 from openboxd.guest.useless import BYTES, Useless
 from openboxd.guest.violation import Violation
 from openboxd.model import Identity
@@ -68,8 +68,8 @@ class Timing:
 
 
 class Channel:
-    """See the module. `label` names the machine in errors; `respond` answers what the guest asks; `identity` is what
-    the guest is told to be."""
+    """See the module. `label` names the machine in errors; `respond` answers what the guest asks, `receive` serves
+    its visits; `identity` is what the guest is told to be."""
 
     def __init__(
         self,
@@ -78,11 +78,13 @@ class Channel:
         timing: Timing,
         respond: Respond = refuse_all,
         identity: Identity | None = None,
+        receive: Receive = receive_none,
     ) -> None:
         self.label = label
         self._socket = socket
         self._timing = timing
         self._respond = respond
+        self._receive_visit = receive
         self._identity = identity
         # Tells the agent whether an epoch ended within a run (a lost caller) or between two (a restore).
         self._run = hashlib.sha256(str(socket).encode()).hexdigest()[:16]
@@ -195,6 +197,7 @@ class Channel:
             self._send,
             connection.writable,
             self._respond,
+            self._receive_visit,
             label=self.label,
             silence=self._timing.silence,
             useless=self._useless,

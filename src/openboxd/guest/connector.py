@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from openboxd.guest import dial, transfer
+from openboxd.guest.call import Call
 from openboxd.guest.channel import Channel, Timing
 from openboxd.guest.dial import GuestDatagrams
-from openboxd.guest.requests import refuse_all
+from openboxd.guest.requests import Receive, receive_none, refuse_all
 from openboxd.guest.session import AgentExecSession, start_command
 from openboxd.guest.transfer import check_path
+from openboxd.guest.visit import Visit
 from openboxd.model import ExecRequest, Identity, Listing
+from openboxd.ports import GuestConnection
 
 
 class ChannelAgent:
@@ -79,17 +82,33 @@ class ChannelAgent:
 Questions = Callable[[Path, dict[str, Any]], Awaitable[dict[str, Any]]]
 """Answers what a guest asks; the socket says which run it is."""
 
+Visits = Callable[[Path, str, GuestConnection], Awaitable[None]]
+"""Serves what a process of a guest has connected to the door of this name; the socket says which run it is."""
+
 
 class ChannelConnector:
     """Implements ports.AgentConnector."""
 
-    def __init__(self, timing: Timing | None = None, questions: Questions | None = None) -> None:
+    def __init__(
+        self, timing: Timing | None = None, questions: Questions | None = None, visits: Visits | None = None
+    ) -> None:
         self._timing = timing or Timing()
         self._questions = questions
+        self._visits = visits
 
     async def connect(self, socket: Path, label: str, identity: Identity | None = None) -> ChannelAgent:
         """Raises Unavailable if nothing listens on `socket`."""
         respond = partial(self._questions, socket) if self._questions else refuse_all
-        channel = Channel(socket, label, self._timing, respond, identity)
+        channel = Channel(socket, label, self._timing, respond, identity, self._receiver(socket, label))
         await channel.start()
         return ChannelAgent(channel)
+
+    def _receiver(self, socket: Path, label: str) -> Receive:
+        visits = self._visits
+        if visits is None:
+            return receive_none
+
+        async def receive(door: str, call: Call) -> None:
+            await visits(socket, door, Visit(call, label))
+
+        return receive

@@ -16,7 +16,7 @@ from typing import Any
 from openboxd.errors import Exhausted, Interrupted, InvalidArgument, OutcomeUnknown
 from openboxd.guest import wire
 from openboxd.guest.call import Call
-from openboxd.guest.requests import GuestRequests, Respond
+from openboxd.guest.requests import GuestRequests, Receive, Respond, receive_none
 from openboxd.guest.useless import Useless
 from openboxd.guest.violation import Violation, parse
 
@@ -31,6 +31,7 @@ class Epoch:
         send: Callable[[bytes], None],
         writable: Callable[[], Any],
         respond: Respond,
+        receive: Receive = receive_none,
         *,
         label: str = "",
         silence: float = 20.0,
@@ -55,7 +56,7 @@ class Epoch:
         self._calls: dict[int, Call] = {}
         self._last = 0
         self._pings: dict[int, asyncio.Future[tuple[int, int, int]]] = {}
-        self._requests = GuestRequests(send, respond)
+        self._requests = GuestRequests(self, respond, receive)
 
     # -- calls
     def open(self, request: dict[str, Any], window: int = wire.STREAM_WINDOW) -> Call:
@@ -101,8 +102,6 @@ class Epoch:
             self.useless.count()  # the few that are of use are within the allowance as well
             self._receive_own(kind, payload)
         elif ident & wire.GUEST_STREAM:
-            if kind != wire.OPEN:
-                self.useless.count()
             self._requests.receive(kind, ident, payload)
         elif ident in self._calls:
             try:
@@ -142,4 +141,4 @@ class Epoch:
         for call in list(self._calls.values()):
             call.fail(Interrupted(reason))
         self._calls.clear()
-        self._requests.close()
+        self._requests.close(reason)

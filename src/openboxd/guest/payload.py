@@ -18,6 +18,17 @@ ASK_KEYS = f"{GUEST_ROOT}/openboxd/guest/agent/ask_keys.py"
 
 _HERE = Path(__file__).parent
 _STARTER = b"from openboxd.guest.agent.main import main\n\nmain()\n"
+_COMMAND = f"""\
+#!/usr/bin/python3 -IS
+import sys
+
+sys.path.insert(0, "{GUEST_ROOT}")
+
+from openboxd.guest.agent.api_cli import main
+
+main()
+""".encode()
+_COMPLETION = b'eval "$(boxd completion bash)"\n'
 _PACKAGES = ("openboxd", "openboxd/guest", "openboxd/guest/agent")
 
 
@@ -38,6 +49,8 @@ def files() -> Mapping[str, PayloadFile]:
 
 def _files() -> Iterator[PayloadFile]:
     yield PayloadFile(f"{GUEST_ROOT}/__main__.py", _STARTER, 0o644)
+    yield PayloadFile("/usr/bin/boxd", _COMMAND, 0o755)
+    yield PayloadFile("/usr/share/bash-completion/completions/boxd", _COMPLETION, 0o644)
     for package in _PACKAGES:
         yield PayloadFile(f"{GUEST_ROOT}/{package}/__init__.py", b"", 0o644)
     for module in (_HERE / "wire.py", *sorted((_HERE / "agent").glob("*.py"))):

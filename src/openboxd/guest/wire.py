@@ -30,6 +30,8 @@ STREAM_WINDOW = 256 * 1024
 """Bytes of data that may be under way on a stream in one direction without being confirmed."""
 OUTPUT_WINDOW = 128 * 1024
 """The same for output of commands: smaller, because what is queued delays everyone else's answers."""
+VISIT_WINDOW = 64 * 1024
+"""The same for what a guest sends on a stream that it has opened: the host holds it, for every machine."""
 GUEST_STREAM = 0x800000
 """Ids with this bit belong to streams opened by the guest."""
 MAX_STREAM = 0x7FFFFF

@@ -53,6 +53,13 @@ MASKED = (
 
 _PRIVATE, _PLAIN, _PROGRAM = 0o440, 0o644, 0o755
 
+_GATEWAY, _PORT = "10.213.0.1", 9002
+_HINT = f"BOXD_PROXY_ENDPOINT={_GATEWAY}:{_PORT}"
+_DOOR = (
+    f"[RoutingPolicyRule]\nTo={_GATEWAY}\nIPProtocol=tcp\nDestinationPort={_PORT}\nTable={_PORT}\nPriority={_PORT}\n\n"
+    f"[Route]\nDestination={_GATEWAY}/32\nType=local\nTable={_PORT}\n"
+)
+
 EARLY: dict[str, tuple[str, int]] = {
     # No service is started while packages are configured in the tree.
     "/usr/sbin/policy-rc.d": ("#!/bin/sh\nexit 101\n", _PROGRAM),
@@ -79,7 +86,15 @@ FILES: dict[str, tuple[str, int]] = {
         "[Journal]\nStorage=volatile\nRuntimeMaxUse=8M\nForwardToSyslog=no\nAudit=no\n",
         _PLAIN,
     ),
-    "/etc/systemd/system.conf.d/boxd.conf": ("[Manager]\nDefaultTimeoutStopSec=15s\n", _PLAIN),
+    "/etc/systemd/system.conf.d/boxd.conf": (
+        f"[Manager]\nDefaultTimeoutStopSec=15s\nDefaultEnvironment={_HINT}\n",
+        _PLAIN,
+    ),
+    # Tells programs that they are in a machine; where the metadata is they find out by themselves.
+    "/etc/environment": (f"{_HINT}\n", _PLAIN),
+    # The agent takes this one port of the gateway, which is never anybody else's: metadata and API of the machine.
+    "/etc/systemd/network/70-eth0.network.d/boxd.conf": (_DOOR, _PLAIN),
+    "/etc/systemd/network/80-boxd.network.d/boxd.conf": (_DOOR, _PLAIN),
     "/etc/systemd/logind.conf.d/boxd.conf": (
         "[Login]\nNAutoVTs=0\nReserveVT=0\nHandlePowerKey=poweroff\nPowerKeyIgnoreInhibited=yes\n",
         _PLAIN,

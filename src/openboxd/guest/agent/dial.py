@@ -21,17 +21,70 @@ LOOPBACKS = ((_socket.AF_INET, "127.0.0.1"), (_socket.AF_INET6, "::1"))
 _CONNECTED = select.EPOLLOUT | select.EPOLLONESHOT
 
 
-class Dial(Stream):
-    """One connection. Data both ways; each direction ends by itself (half-close), and both end the stream."""
+class Joined(Stream):
+    """A stream joined to a socket. Data both ways; each direction ends by itself (half-close), and both end the
+    stream."""
+
+    def __init__(self, link: Link, ident: int, window: int) -> None:
+        super().__init__(link, ident, window)
+        self._socket: _socket.socket | None = None
+        self._inlet: SocketInlet | None = None
+        self._outlet: SocketOutlet | None = None
+
+    def join(self, socket: _socket.socket) -> None:
+        """Pass on between `socket`, which is ours from now on, and the host."""
+        self._socket = socket
+        self._inlet = SocketInlet(self, socket, self._settle)
+        self._outlet = SocketOutlet(self, os.dup(socket.fileno()), wire.DATA, self._read_out)
+
+    def on_data(self, kind: int, payload: bytes) -> None:
+        if self._inlet is not None:
+            self._inlet.feed(payload)
+
+    def on_eof(self, kind: int) -> None:
+        if self._inlet is not None:
+            self._inlet.end()
+
+    def on_credit(self) -> None:
+        if self._outlet is not None:
+            self._outlet.resume()
+
+    def _read_out(self) -> None:
+        """The other end has ended its direction, or the whole connection by force."""
+        assert self._outlet is not None
+        if self._outlet.broken:
+            self.finish(reset=True)
+        elif not self.ended:
+            self.link.send(wire.frame(wire.EOF_DATA, self.ident))
+            self._settle()
+
+    def _settle(self) -> None:
+        """Are both directions over?"""
+        if self._inlet is not None and self._outlet is not None and not (self._inlet.open or self._outlet.open):
+            self.finish()
+
+    def closed(self, epoch_over: bool) -> None:
+        if self._inlet is not None:
+            self._inlet.close()
+        if self._outlet is not None:
+            self._outlet.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._socket is not None:
+            self.link.loop.forget(self._socket.fileno())
+            self._socket.close()
+            self._socket = None
+
+
+class Dial(Joined):
+    """One connection to a service."""
 
     def __init__(self, link: Link, ident: int, request: dict[str, Any]) -> None:
         super().__init__(link, ident, int(request["window"]))
         self._port = int(request["port"])
         self._addresses = list(LOOPBACKS)
         self._reason = ""  # of the first address: where there is no IPv6, its error says nothing about the service
-        self._socket: _socket.socket | None = None
-        self._inlet: SocketInlet | None = None
-        self._outlet: SocketOutlet | None = None
         self._early: list[bytes] = []  # came before the connection stood; bounded by the window
         self._ends_early = False
 
@@ -80,59 +133,25 @@ class Dial(Stream):
     def _established(self) -> None:
         assert self._socket is not None
         self._socket.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
-        self._inlet = SocketInlet(self, self._socket, self._settle)
-        self._outlet = SocketOutlet(self, os.dup(self._socket.fileno()), wire.DATA, self._read_out)
+        self.join(self._socket)
         self.control(connected=True)
         for piece in self._early:
-            self._inlet.feed(piece)
+            super().on_data(wire.DATA, piece)
         self._early.clear()
         if self._ends_early:
-            self._inlet.end()
+            super().on_eof(wire.EOF_DATA)
 
-    # -- connected
     def on_data(self, kind: int, payload: bytes) -> None:
         if self._inlet is not None:
-            self._inlet.feed(payload)
+            super().on_data(kind, payload)
         else:
             self._early.append(payload)
 
     def on_eof(self, kind: int) -> None:
         if self._inlet is not None:
-            self._inlet.end()
+            super().on_eof(kind)
         else:
             self._ends_early = True
-
-    def on_credit(self) -> None:
-        if self._outlet is not None:
-            self._outlet.resume()
-
-    def _read_out(self) -> None:
-        """The service has ended its direction, or the whole connection by force."""
-        assert self._outlet is not None
-        if self._outlet.broken:
-            self.finish(reset=True)
-        elif not self.ended:
-            self.link.send(wire.frame(wire.EOF_DATA, self.ident))
-            self._settle()
-
-    def _settle(self) -> None:
-        """Are both directions over?"""
-        if self._inlet is not None and self._outlet is not None and not (self._inlet.open or self._outlet.open):
-            self.finish()
-
-    # -- the end
-    def closed(self, epoch_over: bool) -> None:
-        if self._inlet is not None:
-            self._inlet.close()
-        if self._outlet is not None:
-            self._outlet.close()
-        self._let_go()
-
-    def _let_go(self) -> None:
-        if self._socket is not None:
-            self.link.loop.forget(self._socket.fileno())
-            self._socket.close()
-            self._socket = None
 
 
 class SocketInlet(Inlet):

@@ -33,6 +33,7 @@ class Executor:
 
     def __init__(self, users: Users) -> None:
         self.users = users
+        self.hints: dict[str, str] = {}  # variables of every command
         self._run = ""
         self._orphans: list[Process] = []
 
@@ -102,7 +103,9 @@ class Exec(Stream):
             Outlet(self, our_stderr, wire.STDERR, lambda: self._delivered(wire.EOF_STDERR)),
         ]
         try:
-            return self._spawn([SHELL, "-c"], environment(user), user, {0: stdin, 1: stdout, 2: stderr})
+            return self._spawn(
+                [SHELL, "-c"], environment(user) | self._executor.hints, user, {0: stdin, 1: stdout, 2: stderr}
+            )
         finally:
             for fd in (stdin, stdout, stderr):
                 os.close(fd)
@@ -117,7 +120,7 @@ class Exec(Stream):
             if os.geteuid() == 0:
                 os.chown(path, user.uid, -1)
             # With job control (-m), background jobs are groups of their own and live on when the shell ends.
-            env = environment(user, term="xterm-256color")
+            env = environment(user, term="xterm-256color") | self._executor.hints
             return self._spawn([SHELL, "-m", "-c"], env, user, {0: path, 1: slave, 2: slave})
         finally:
             os.close(slave)

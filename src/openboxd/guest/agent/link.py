@@ -81,10 +81,20 @@ class Link:
     def request(self, message: dict[str, Any], answered: Answered) -> None:
         """Ask the host something. `answered` gets the result; nothing in it means that there is none (refused, or
         the epoch is over)."""
-        self._last_request = self._last_request % wire.MAX_STREAM + 1
-        ident = wire.GUEST_STREAM | self._last_request
+        ident = self._next_own()
         self._requests[ident] = answered
         self.send(wire.frame(wire.OPEN, ident, to_json(message)))
+
+    def visit(self, door: str, make: Callable[[Link, int], Stream]) -> None:
+        """Open a stream to a door of the host. Refused or over: the host ends it."""
+        stream = make(self, self._next_own())
+        self._streams[stream.ident] = stream
+        self.send(wire.frame(wire.OPEN, stream.ident, to_json({"op": "visit", "door": door})))
+        stream.opened()
+
+    def _next_own(self) -> int:
+        self._last_request = self._last_request % wire.MAX_STREAM + 1
+        return wire.GUEST_STREAM | self._last_request
 
     def turn(self) -> bool:
         """Let the sources fill the queue, one frame each in turn, and write; whether to come again at once."""
@@ -148,12 +158,13 @@ class Link:
             self._begin(payload)
         elif ident == 0:
             self._connection(kind, payload)
+        elif ident in self._streams:
+            self._dispatch(self._streams[ident], kind, payload)
         elif ident & wire.GUEST_STREAM:
             self._answer(kind, ident, payload)
         elif kind == wire.OPEN:
             self._open(ident, payload)
-        elif ident in self._streams:  # else: on its way when the stream ended
-            self._dispatch(self._streams[ident], kind, payload)
+        # else: on its way when the stream ended
 
     def _begin(self, nonce: bytes) -> None:
         ended, purged = len(self._streams), self._queued
@@ -202,6 +213,8 @@ class Link:
                 stream.on_credit()
             elif kind == wire.CTL:
                 stream.on_control(json.loads(payload))
+            elif kind == wire.RESULT:
+                stream.on_result()
             elif kind == wire.RESET:
                 stream.end()
         except Exception as error:

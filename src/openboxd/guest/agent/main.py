@@ -7,7 +7,7 @@ import resource
 import sys
 from typing import Any
 
-from openboxd.guest.agent import clock, keys
+from openboxd.guest.agent import api_doors, clock, keys
 from openboxd.guest.agent.datagrams import Datagrams
 from openboxd.guest.agent.dial import Dial
 from openboxd.guest.agent.execs import Exec, Executor
@@ -24,7 +24,8 @@ from openboxd.guest.agent.users import Users
 VERSION = 1
 MAX_FILES = 65536
 USAGE = (
-    "usage: boxd-agent [--fd N | --socket PATH] [--user NAME] [--home DIR] [--ssh DIR] [--keys SOCKET] [--no-clock]"
+    "usage: boxd-agent [--fd N | --socket PATH] [--user NAME] [--home DIR] [--ssh DIR] [--keys SOCKET]"
+    " [--gateway HOST:PORT] [--cli SOCKET] [--no-clock]"
 )
 _FILE_REQUESTS = {
     "put": Put,
@@ -46,6 +47,7 @@ class Agent:
         self._executor = Executor(users)
         self._identity = identity
         self._set_clock = set_clock
+        self.doors: api_doors.Doors | None = None
 
     def open(self, link: Link, ident: int, request: dict[str, Any]) -> Stream:
         """The stream for a request of the host."""
@@ -67,7 +69,10 @@ class Agent:
             clock.reseed(bytes.fromhex(message["seed"]))
             clock.set_from_greeting(int(message["now"]))
         self._executor.epoch(str(message["run"]))
+        self._executor.hints = api_doors.hints(message.get("identity") or {})
         self._identity.ask(link)
+        if self.doors is not None:
+            self.doors.ask()
 
     def control(self, message: dict[str, Any]) -> None:
         if self._set_clock and "shift" in message:
@@ -88,6 +93,9 @@ def main(arguments: list[str] | None = None) -> None:
     loop = Loop()
     link = Link(loop, _port(options), agent, agent.open)
     keys.KeyDoor(link, options.get("--keys", keys.SOCKET))
+    agent.doors = api_doors.Doors(
+        link, options.get("--gateway", api_doors.GATEWAY), options.get("--cli", api_doors.CLI)
+    )
     link.start()
     loop.run(link.turn)
 
@@ -108,7 +116,7 @@ def _options(arguments: list[str]) -> dict[str, str]:
         name = rest.pop(0)
         if name == "--no-clock":
             options[name] = ""
-        elif name in ("--fd", "--socket", "--user", "--home", "--ssh", "--keys") and rest:
+        elif name in ("--fd", "--socket", "--user", "--home", "--ssh", "--keys", "--gateway", "--cli") and rest:
             options[name] = rest.pop(0)
         else:
             sys.exit(USAGE)

@@ -46,6 +46,10 @@ class Stream:
     def on_control(self, message: dict[str, Any]) -> None:
         """A control message."""
 
+    def on_result(self) -> None:
+        """The host has ended a stream that was opened here; all that it sent has come."""
+        self.end()
+
     def on_credit(self) -> None:
         """More may be sent."""
 
