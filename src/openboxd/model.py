@@ -260,6 +260,7 @@ class Machine:
 
     org_id: str = ""  # organization it belongs to; empty = its owner's own
     shared: bool = False  # all members of that organization may use it
+    isolated: bool = False  # has no way to boxd from inside: no command, no metadata
 
 
 @dataclass(frozen=True)

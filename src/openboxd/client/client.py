@@ -34,11 +34,17 @@ class Client(SnapshotCalls):
         memory_bytes: int = 0,
         disk_bytes: int = 0,
         labels: Mapping[str, str] | None = None,
+        isolated: bool = False,
     ) -> pb.CreateVmResponse:
         """Answers when the machine is scheduled; it boots by itself."""
         config = pb.VmConfig(vcpu=vcpu, memory_bytes=memory_bytes, disk_bytes=disk_bytes)
         request = pb.CreateVmRequest(
-            name=name, image_ref=image, restart_policy="always", config=config, labels=dict(labels or {})
+            name=name,
+            image_ref=image,
+            restart_policy="always",
+            config=config,
+            labels=dict(labels or {}),
+            isolated=isolated,
         )
         return await self._connection.unary(f"{BOXD_API}CreateVm", request, pb.CreateVmResponse)
 

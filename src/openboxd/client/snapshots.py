@@ -33,11 +33,20 @@ class SnapshotCalls:
         return list((await self._connection.unary(path, request, pb.ListSnapshotsResponse)).snapshots)
 
     async def create_from_snapshot(
-        self, snapshot: str, name: str, *, vcpu: int, memory_bytes: int, labels: Mapping[str, str]
+        self,
+        snapshot: str,
+        name: str,
+        *,
+        vcpu: int,
+        memory_bytes: int,
+        labels: Mapping[str, str],
+        isolated: bool = False,
     ) -> pb.CreateVmResponse:
         """Answers when the machine is scheduled; it starts by itself. Zeros mean the snapshot's own size."""
         config = pb.VmConfig(vcpu=vcpu, memory_bytes=memory_bytes)
-        request = pb.CreateVmFromSnapshotRequest(snapshot=snapshot, name=name, config=config, labels=dict(labels))
+        request = pb.CreateVmFromSnapshotRequest(
+            snapshot=snapshot, name=name, config=config, labels=dict(labels), isolated=isolated
+        )
         return await self._connection.unary(f"{BOXD_API}CreateVmFromSnapshot", request, pb.CreateVmResponse)
 
     async def remove_snapshot(self, ref: str) -> None:

@@ -51,6 +51,8 @@ class Wanted(Protocol):
     @property
     def routes(self) -> Sequence[tuple[str, int]]: ...
     @property
+    def isolated(self) -> bool: ...
+    @property
     def org(self) -> str: ...
     @property
     def shared(self) -> bool: ...
@@ -177,7 +179,8 @@ class Creation:
             source=origin.source,
             source_id=origin.source_id,
         )
-        return replace(machine, **origin.settings)
+        machine = replace(machine, **origin.settings)
+        return replace(machine, isolated=machine.isolated or new.isolated)  # a copy of an isolated machine is one
 
     def _check_free(self, name: str) -> None:
         if self._store.machine_named(name) is not None:

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, false, insert, or_,
 
 from openboxd.errors import AlreadyExists, NotFound, machine_not_found
 from openboxd.model import Machine, MachineStatus, Scope
-from openboxd.store import domains, routes, usage
+from openboxd.store import domains, machine_tokens, routes, usage
 from openboxd.store.rows import changed_columns, decode, from_row, to_row
 from openboxd.store.schema import images
 from openboxd.store.schema import machines as table
@@ -91,6 +91,7 @@ def change(connection: Connection, machine_id: str, values: Mapping[str, Any]) -
         connection.execute(update(table).where(table.c.id == machine_id).values(row))
     if values.get("status") is MachineStatus.DESTROYED:
         routes.forget_machine(connection, machine_id)
+        machine_tokens.forget_machine(connection, machine_id)
         domains.forget_machine(connection, machine_id)
     after = by_id(connection, machine_id)
     assert after is not None

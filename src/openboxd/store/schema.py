@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0010"
+REVISION = "0011"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -190,10 +190,22 @@ machines = Table(
     _text("source_id"),
     _text("org_id"),
     Column("shared", Boolean, nullable=False, server_default=false()),
+    Column("isolated", Boolean, nullable=False, server_default=false()),
     _unique("ix_machines_name", "name", where=ALIVE),
     _unique("ix_machines_address", "address", where=ALIVE),
     _unique("ix_machines_mac", "mac", where=ALIVE),
     _unique("ix_machines_ssh_port", "ssh_port", where=f"{ALIVE} AND ssh_port <> 0"),
+)
+
+# What a machine proves itself with to its own channel: a digest of the token. It dies with the machine.
+machine_tokens = Table(
+    "machine_tokens",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("machine_id", Text, ForeignKey("machines.id"), nullable=False),
+    _required("expires_at", BigInteger),
+    Index("ix_machine_tokens_machine", "machine_id", "expires_at"),
+    Index("ix_machine_tokens_expiry", "expires_at"),
 )
 
 # The default route of a machine (an empty name) has a row only while its port is pinned.

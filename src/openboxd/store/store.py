@@ -30,6 +30,7 @@ from openboxd.store import (
     accounts,
     checkpoints,
     domains,
+    machine_tokens,
     engine,
     events,
     facts,
@@ -302,6 +303,14 @@ class SqlStore(People):
     async def add_token(self, key_id: str, digest: str, expires_at: int, now: int) -> None:
         """Record a token; those that expired by `now` go. Raises NotFound if the key is gone."""
         await self._writer.write(accounts.add_token, key_id, digest, expires_at, now)
+
+    def machine_token(self, digest: str) -> tuple[str, int] | None:
+        """The id of the machine behind a token, and when the token expires."""
+        return self._read(machine_tokens.owner_of, digest)
+
+    async def add_machine_token(self, machine_id: str, digest: str, expires_at: int, now: int) -> None:
+        """Record a token of a machine; those that expired by `now` go."""
+        await self._writer.write(machine_tokens.add, machine_id, digest, expires_at, now)
 
     def ssh_keys(self, user_id: str) -> Sequence[SshKey]:
         """A user's SSH keys, by fingerprint."""

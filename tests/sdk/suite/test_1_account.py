@@ -107,7 +107,6 @@ NOT_OFFERED = {
     "backup": lambda c: c.machines.backups.trigger(GOLDEN),
     "env of a machine": lambda c: c.machines.create(name="e", env={"A": "b"}),
     "command of a machine": lambda c: c.machines.create(name="e", cmd=["sleep"]),
-    "isolated": lambda c: c.machines.create(name="e", isolated=True),
     "timers at create": lambda c: c.machines.create(name="e", auto_suspend_timeout=30),
     "no ssh": lambda c: c.machines.create(name="e", ssh=False),
     "variables": lambda c: c.env.list(),

@@ -46,6 +46,7 @@ WAIT_LIMIT = 600.0
     help="Go on where this snapshot was saved, with its memory, disk and size; NAME:vN asks for version N.",
 )
 @click.option("--label", "labels", type=LABEL, multiple=True, metavar="KEY=VALUE", help="A label; may be repeated.")
+@click.option("--isolated", is_flag=True, help="Give it no way to boxd from inside: no command, no metadata.")
 @click.option("--no-wait", is_flag=True, help="Return as soon as the machine is accepted, while it boots.")
 @pass_state
 def new(
@@ -56,6 +57,7 @@ def new(
     image: str | None,
     snapshot: str | None,
     labels: tuple[tuple[str, str], ...],
+    isolated: bool,
     no_wait: bool,
 ) -> None:
     """Make machine NAME and wait until it runs.
@@ -77,9 +79,13 @@ def new(
     async def work(client: Client) -> GetVmResponse:
         size = {"vcpu": vcpu or 0, "memory_bytes": memory or 0}
         if snapshot:
-            created = await client.create_from_snapshot(snapshot, name or "", **size, labels=dict(labels))
+            created = await client.create_from_snapshot(
+                snapshot, name or "", **size, labels=dict(labels), isolated=isolated
+            )
         else:
-            created = await client.create(name or "", image=image or "", **size, labels=dict(labels))
+            created = await client.create(
+                name or "", image=image or "", **size, labels=dict(labels), isolated=isolated
+            )
         if no_wait:
             return await client.machine(created.vm_id)
         with going_on(f"{created.name} is made and goes on starting; see 'boxd machine get {created.name}'"):
