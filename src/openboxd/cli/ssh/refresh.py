@@ -28,7 +28,7 @@ def lines(state: State, *, link: bool) -> tuple[Sequence[Target], Sequence[str],
     """The machines, and the lines for both files; with `link` this computer's key is linked first."""
     key = device_key(config_path().parent)
     targets, authority = state.run(lambda client: _ask(client, key if link else None))
-    return targets, config_lines(targets, _host(state), key.path), known_hosts_lines(authority)
+    return targets, config_lines(targets, host_of_ports(state), key.path), known_hosts_lines(authority)
 
 
 def write(config: Sequence[str], known_hosts: Sequence[str]) -> None:
@@ -58,7 +58,7 @@ async def _ask(client: Client, key: DeviceKey | None) -> tuple[list[Target], str
     return sorted(found, key=lambda target: target.name), authority
 
 
-def _host(state: State) -> str:
+def host_of_ports(state: State) -> str:
     """Where the SSH ports are: the daemon's host."""
     from openboxd.client.endpoint import find_address
 

@@ -28,28 +28,35 @@ class Target:
     port: int
 
 
+def settings(target: Target, host: str, identity: Path) -> Sequence[str]:
+    """What ssh must know of a machine: keyword and value, as in its configuration.
+
+    Raises OperationFailed for what cannot stand there."""
+    good = _NAME.fullmatch(target.name) and _ID.fullmatch(target.id) and _HOST.fullmatch(host)
+    if not good or '"' in str(identity) or "\n" in str(identity):
+        raise OperationFailed(f"machine '{target.name}' at {host} cannot be written into an SSH configuration")
+    return [
+        f"HostName {host}",
+        f"Port {target.port}",
+        "User boxd",
+        # The name in the machine's certificate: it stays when the machine is renamed.
+        f"HostKeyAlias {target.id}.{DOMAIN}",
+        f'IdentityFile "{identity}"',
+        "IdentitiesOnly yes",
+        "StrictHostKeyChecking yes",
+        # Half the login time of the default where machines run in software.
+        "KexAlgorithms ^curve25519-sha256",
+        # A restore ends connections; this is how a client that only listens finds out.
+        "ServerAliveInterval 15",
+    ]
+
+
 def config_lines(targets: Iterable[Target], host: str, identity: Path) -> Sequence[str]:
     """A stanza for each machine. Raises OperationFailed for what cannot stand in the file."""
     lines: list[str] = []
     for target in targets:
-        good = _NAME.fullmatch(target.name) and _ID.fullmatch(target.id) and _HOST.fullmatch(host)
-        if not good or '"' in str(identity) or "\n" in str(identity):
-            raise OperationFailed(f"machine '{target.name}' at {host} cannot be written into an SSH configuration")
-        lines += [
-            f"Host {target.name}.{DOMAIN}",
-            f"    HostName {host}",
-            f"    Port {target.port}",
-            "    User boxd",
-            # The name in the machine's certificate: it stays when the machine is renamed.
-            f"    HostKeyAlias {target.id}.{DOMAIN}",
-            f'    IdentityFile "{identity}"',
-            "    IdentitiesOnly yes",
-            "    StrictHostKeyChecking yes",
-            # Half the login time of the default where machines run in software.
-            "    KexAlgorithms ^curve25519-sha256",
-            # A restore ends connections; this is how a client that only listens finds out.
-            "    ServerAliveInterval 15",
-        ]
+        lines.append(f"Host {target.name}.{DOMAIN}")
+        lines += [f"    {setting}" for setting in settings(target, host, identity)]
     return [*lines, "Match all"] if lines else []  # what the user wrote below is for all hosts again
 
 
