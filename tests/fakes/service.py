@@ -41,6 +41,8 @@ from openboxd.model import (
     Listing,
     Machine,
     MachineStatus,
+    Membership,
+    Org,
     Outcome,
     Progress,
     Space,
@@ -235,7 +237,11 @@ class FakeService(ServiceSnapshots, ServiceSleep, ServiceRoutes):
                 return machine
         raise machine_not_found(ref)
 
-    def machines(self, caller: Caller, selector: Sequence[str] = ()) -> Sequence[Machine]:
+    def machines(
+        self, caller: Caller, selector: Sequence[str] = (), org: str = "", *, everywhere: bool = False
+    ) -> Sequence[Machine]:
+        if org:
+            raise NotFound(f"organization '{org}' not found")
         return [machine for machine in self._machines.values() if all(_matches(machine, s) for s in selector)]
 
     async def start_machine(self, caller: Caller, ref: str) -> Machine:
@@ -511,7 +517,16 @@ class FakeService(ServiceSnapshots, ServiceSleep, ServiceRoutes):
         return [Finding("qemu", "ok", "10.0.2"), Finding("kvm", "warning", "not usable", "load the kvm module")]
 
     def user(self, caller: Caller) -> User:
-        return User(caller.user_id, "Owner")
+        return User(caller.user_id, "Owner", is_owner=True)
+
+    def user_name(self, user_id: str) -> str:
+        return "Owner"
+
+    def org_name(self, org_id: str) -> str:
+        return ""
+
+    def orgs(self, caller: Caller) -> Sequence[tuple[Org, Membership]]:
+        return []
 
     def ssh_keys(self, caller: Caller) -> Sequence[SshKey]:
         return self.keys

@@ -1,4 +1,4 @@
-"""The account: who one is, one's keys, and the reads that are empty for a single owner."""
+"""The account: who one is, one's keys, and the reads of what is not offered, which are empty."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ async def whoami(service: Service, caller: Caller, request: pb.WhoamiRequest) ->
     user = service.user(caller)
     return pb.WhoamiResponse(
         user_id=user.id,
-        pubkey_fingerprints=[key.fingerprint for key in service.ssh_keys(caller)],
+        pubkey_fingerprints=[] if caller.machine_id else [key.fingerprint for key in service.ssh_keys(caller)],
         display_name=user.name,
         billing=pb.BillingInfo(),  # clients rely on the message being there; nobody bills here
+        is_host_owner=user.is_owner and not caller.machine_id,
     )
 
 
@@ -36,7 +37,7 @@ async def create_api_key(
     service: Service, caller: Caller, request: pb.CreateApiKeyRequest
 ) -> pb.CreateApiKeyResponse:
     if request.org or request.kind not in ("", MEMBER):
-        raise NotSupported(not_offered("organizations, nor keys that belong to one"))
+        raise NotSupported(not_offered("keys that belong to an organization"))
     row, key = await service.create_api_key(caller, request.name, request.expires_in_secs)
     return pb.CreateApiKeyResponse(id=row.id, api_key=key, expires_at=row.expires_at)
 
@@ -68,11 +69,6 @@ async def delete_api_key(
     return pb.DeleteApiKeyResponse()
 
 
-async def list_orgs(service: Service, caller: Caller, request: pb.ListOrgsRequest) -> pb.ListOrgsResponse:
-    """None: an empty default means the caller's own account, which is all there is."""
-    return pb.ListOrgsResponse()
-
-
 async def list_networks(service: Service, caller: Caller, request: pb.ListNetworksRequest) -> pb.ListNetworksResponse:
     return pb.ListNetworksResponse()
 
@@ -88,7 +84,6 @@ METHODS: dict[str, Method] = {
     "CreateApiKey": create_api_key,
     "ListApiKeys": list_api_keys,
     "DeleteApiKey": delete_api_key,
-    "ListOrgs": list_orgs,
     "ListNetworks": list_networks,
     "ListDisks": list_disks,
 }

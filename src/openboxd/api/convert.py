@@ -25,8 +25,8 @@ def domain(service: Service, machine: Machine) -> str:
 
 
 def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.GetVmResponse:
-    """A machine as GetVm and ListVms show it."""
-    user = service.user(caller)
+    """A machine as GetVm and ListVms show it. Its organization is told twice, once only while it is shared."""
+    org = service.org_name(machine.org_id)
     return pb.GetVmResponse(
         vm_id=machine.id,
         name=machine.name,
@@ -56,7 +56,11 @@ def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.Ge
         labels=dict(machine.labels),
         custom_domains=[custom_domain_to_wire(view) for view in service.domains_of(caller, machine)],
         created_by=machine.owner_id,
-        created_by_name=user.name if user.id == machine.owner_id else "",
+        created_by_name=service.user_name(machine.owner_id),
+        org=org if machine.shared else "",
+        org_id=machine.org_id if machine.shared else "",
+        billing_org=org,
+        billing_org_id=machine.org_id,
         status_reason=machine.status_reason,
         problems=service.problems(machine),
     )

@@ -6,7 +6,7 @@ from openboxd.api import convert
 from openboxd.api.door import Method
 from openboxd.api.missing import not_offered
 from openboxd.api.ports import NewMachine, Service
-from openboxd.errors import NotFound, NotSupported
+from openboxd.errors import NotSupported
 from openboxd.model import Caller
 from openboxd.wire import boxd_api_pb2 as pb
 
@@ -16,13 +16,10 @@ def refuse_unoffered(request: pb.CreateVmRequest) -> None:
 
     Values that mean the same as leaving the field out (a timer of 0, SSH on) pass.
     """
-    if request.org:
-        raise NotFound(f"organization '{request.org}' not found")
     config = request.config
     asked = {
         "environment variables for a whole machine": request.env,
         "a start command for machines": request.cmd,
-        "sharing machines": request.shared,
         "networks": request.networks,
         "isolated machines": request.isolated,
         "teams": request.team,
@@ -37,7 +34,7 @@ def refuse_unoffered(request: pb.CreateVmRequest) -> None:
 
 
 def wanted(request: pb.CreateVmRequest) -> NewMachine:
-    """What is asked for, in the model's words. Raises NotSupported, NotFound for what is not offered."""
+    """What is asked for, in the model's words. Raises NotSupported for what is not offered."""
     refuse_unoffered(request)
     return NewMachine(
         name=request.name,
@@ -51,6 +48,8 @@ def wanted(request: pb.CreateVmRequest) -> NewMachine:
         auto_hibernate_secs=request.config.srf.auto_hibernate_timeout_secs,
         idle_ignore_outbound=request.config.idle_ignore_outbound,
         routes=[(proxy.name, proxy.port) for proxy in request.config.network.proxies],
+        org=request.org,
+        shared=request.shared,
     )
 
 
@@ -63,9 +62,8 @@ async def get_vm(service: Service, caller: Caller, request: pb.GetVmRequest) -> 
 
 
 async def list_vms(service: Service, caller: Caller, request: pb.ListVmsRequest) -> pb.ListVmsResponse:
-    if request.org:
-        raise NotFound(f"organization '{request.org}' not found")
-    machines = service.machines(caller, tuple(request.label_selector))
+    selector, everywhere = tuple(request.label_selector), request.all_contexts
+    machines = service.machines(caller, selector, "" if everywhere else request.org, everywhere=everywhere)
     return pb.ListVmsResponse(
         vms=[convert.machine_to_wire(service, caller, machine) for machine in machines],
         ssh_host_key=service.ssh_host_key,

@@ -16,14 +16,13 @@ TOPICS = (
     ("Network", "networks"),
     ("Egress", "egress rules"),
     ("Desktop", "desktops"),
-    ("ShareVm|UnshareVm", "sharing machines"),
     ("Token", "tokens"),
     ("Var|Secret", "variables and secrets"),
     ("Disk", "extra disks"),
     ("Backup", "backups"),
-    ("Billing|Plan|Checkout|Usage", "billing"),
+    ("Billing|Plan|Checkout", "billing"),
     ("Team", "teams"),
-    ("Org", "organizations"),
+    ("Org", "defaults of organizations"),
     ("Spec", "machine specs"),
 )
 

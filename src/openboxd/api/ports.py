@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from openboxd.api.ports_people import People
 from openboxd.model import (
     ApiKey,
     Caller,
@@ -55,7 +56,7 @@ class NewMachine:
     shared: bool = False  # with that organization, or the caller's only one
 
 
-class Service(Protocol):
+class Service(People, Protocol):
     """The use-cases."""
 
     zone: str
@@ -92,8 +93,10 @@ class Service(Protocol):
 
     def machine(self, caller: Caller, ref: str) -> Machine: ...
 
-    def machines(self, caller: Caller, selector: Sequence[str] = ()) -> Sequence[Machine]:
-        """`selector` items are "k=v" or "k"; all must match."""
+    def machines(
+        self, caller: Caller, selector: Sequence[str] = (), org: str = "", *, everywhere: bool = False
+    ) -> Sequence[Machine]:
+        """The caller's own, those of an organization, or all they may use; `selector` items are "k=v" or "k"."""
         ...
 
     async def start_machine(self, caller: Caller, ref: str) -> Machine:

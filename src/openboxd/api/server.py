@@ -21,9 +21,12 @@ from openboxd.api import (
     host,
     logs,
     machines,
+    orgs,
     routes,
     sleep,
     snapshots,
+    usage,
+    users,
 )
 from openboxd.api.calls import Calls
 from openboxd.api.door import MESSAGE_LIMIT, Method, handlers
@@ -49,7 +52,11 @@ METHODS: dict[str, Method] = {
     **exec.METHODS,
     **files.METHODS,
     **account.METHODS,
+    **orgs.METHODS,
+    **usage.METHODS,
 }
+
+HOST_METHODS: dict[str, Method] = {**host.METHODS, **orgs.HOST_METHODS, **users.HOST_METHODS}
 
 OPTIONS = (
     ("grpc.max_receive_message_length", MESSAGE_LIMIT),
@@ -123,7 +130,7 @@ def build_server(service: Service, calls: Calls) -> grpc.aio.Server:
     """A server that listens nowhere yet; needs a running event loop."""
     server = grpc.aio.server(options=OPTIONS)
     server.add_generic_rpc_handlers(
-        (handlers(service, BOXD_API, METHODS, calls), handlers(service, HOST, host.METHODS, calls)),
+        (handlers(service, BOXD_API, METHODS, calls), handlers(service, HOST, HOST_METHODS, calls)),
     )
     reflection.enable_server_reflection((BOXD_API.full_name, HOST.full_name, reflection.SERVICE_NAME), server)
     return server
