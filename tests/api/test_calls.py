@@ -94,7 +94,7 @@ async def test_reflection_needs_no_key_and_names_both_services(api):
 
 async def test_all_other_calls_say_what_is_not_offered(api):
     left = server.BOXD_API.methods_by_name.keys() - server.METHODS.keys()
-    assert len(left) > 60
+    assert left
     for name in sorted(left):
         call = server.BOXD_API.methods_by_name[name]
         request = getattr(pb, call.input_type.name)()
