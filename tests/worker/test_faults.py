@@ -15,6 +15,9 @@ import pytest
 from openboxd.api.ports import NewMachine
 from openboxd.errors import BoxdError
 from openboxd.model import MIB, CheckpointStatus, MachineStatus
+from openboxd.worker.orders import SETTLED
+from openboxd.worker.states import ASLEEP
+from tests.worker import sleeping, snapshotting
 from tests.worker.world import LIMIT, OWNER, World
 
 Action = Callable[[World], Awaitable[object]]
@@ -91,6 +94,8 @@ ACTIONS: dict[str, Action] = {
     "destroy": _destroy,
     "new": _new,
     "build": _build,
+    **snapshotting.ACTIONS,
+    **sleeping.ACTIONS,
 }
 
 
@@ -141,7 +146,7 @@ async def whole(world: World) -> None:
     """What holds after any failure and any recovery: nothing half, nothing left, and undo works."""
     assert world.leftovers() == []
     for machine in world.control.machines(OWNER):
-        assert machine.status in (MachineStatus.RUNNING, MachineStatus.STOPPED, MachineStatus.FAILED)
+        assert machine.status in SETTLED | ASLEEP
     if not any(machine.name == "web" for machine in world.control.machines(OWNER)):
         return
     views = {view.checkpoint.name: view.checkpoint for view in await world.control.checkpoints(OWNER, "web")}
@@ -168,6 +173,9 @@ async def check_web(world: World, name: str, point: str) -> None:
         return
     machine = await world.settled()
     if name == "rename-stopped":
+    if name in sleeping.MOVES:
+        await sleeping.check(world, name, point)
+        return
         assert machine.status is MachineStatus.STOPPED, point
         return
     if name in ("stop", *REBOOTING) and point != "before shut down" and machine.status is not MachineStatus.RUNNING:
@@ -204,6 +212,8 @@ async def test_a_failure_at_any_step(name: str, points: dict[str, list[str]], tm
                 crossed = name == "restore" and point in ("after swap", "before resume", "after resume")
                 assert late or crossed, f"nobody was told of {point}"
             await called_web(world)
+                crossed = crossed or point in snapshotting.FORWARD.get(name, ())
+                crossed = crossed or point in sleeping.FORWARD.get(name, ())
             await check_web(world, name, point)
             await whole(world)
         finally:
@@ -237,3 +247,7 @@ async def test_the_daemon_killed_at_any_step(name: str, points: dict[str, list[s
             await whole(world)
         finally:
             await world.close()
+            if name in sleeping.MOVES and not name.startswith("restore"):
+                await sleeping.check_value(world)
+            if name in snapshotting.ACTIONS:
+                await snapshotting.check(world)

@@ -205,7 +205,10 @@ class World:
             on_disk = {path.name for path in (self.pool.machine_dir(machine.id) / "checkpoints").iterdir()}
             found += [f"checkpoint: {name}" for name in owned ^ on_disk]
             runs = [process for process in self.host.alive() if process.spec.machine_id == machine.id]
-            expected = 1 if machine.status is MachineStatus.RUNNING else 0
+            hibernated = (self.pool.machine_dir(machine.id) / "hibernated").exists()
+            wakes = machine.status is MachineStatus.HIBERNATED, machine.hibernated_at_ms > 0
+            found += [f"capture to wake from: {hibernated}, {wakes}"] if len({hibernated, *wakes}) > 1 else []
+            expected = 1 if machine.status in (MachineStatus.RUNNING, MachineStatus.SUSPENDED) else 0
             if len(runs) != expected:
                 found.append(f"runs of {machine.name}: {len(runs)} while {machine.status}")
         known = {machine.id for machine in self.store.machines()}
