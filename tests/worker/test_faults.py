@@ -99,13 +99,15 @@ ACTIONS: dict[str, Action] = {
 }
 
 
-async def prepared(directory: Path) -> World:
-    """A world with machine `web`, checkpoint `good` with v=old, and v=new now."""
+async def prepared(directory: Path, name: str = "") -> World:
+    """A world with machine `web`, checkpoint `good` with v=old (and snapshot `base` with it), and v=new now."""
     world = World(directory)
     await world.start()
     await world.machine()
     await world.sh("set v old; write file old")
     await world.save("good")
+    if name in snapshotting.ACTIONS:
+        await world.snapshot("base")
     await world.sh("set v new; write file new")
     world.steps.clear()
     return world
@@ -115,7 +117,7 @@ def points_of(name: str, directory: Path) -> list[str]:
     """The fault points an operation passes, in order."""
 
     async def discover() -> list[str]:
-        world = await prepared(directory)
+        world = await prepared(directory, name)
         try:
             await ACTIONS[name](world)
             await asyncio.sleep(0)
@@ -171,11 +173,11 @@ async def check_web(world: World, name: str, point: str) -> None:
         if point != "after forget":
             await world.control.destroy_machine(OWNER, "web")
         return
-    machine = await world.settled()
-    if name == "rename-stopped":
     if name in sleeping.MOVES:
         await sleeping.check(world, name, point)
         return
+    machine = await world.settled()
+    if name == "rename-stopped":
         assert machine.status is MachineStatus.STOPPED, point
         return
     if name in ("stop", *REBOOTING) and point != "before shut down" and machine.status is not MachineStatus.RUNNING:
@@ -191,7 +193,7 @@ async def check_web(world: World, name: str, point: str) -> None:
 async def test_a_failure_at_any_step(name: str, points: dict[str, list[str]], tmp_path: Path) -> None:
     assert points[name], "the operation has no steps"
     for number, point in enumerate(points[name]):
-        world = await prepared(tmp_path / str(number))
+        world = await prepared(tmp_path / str(number), name)
         failed: list[str] = []
 
         def fault(reached: str, point: str = point, failed: list[str] = failed) -> None:
@@ -210,11 +212,13 @@ async def test_a_failure_at_any_step(name: str, points: dict[str, list[str]], tm
                 # A restore that has crossed over goes forward in spite of one failure.
                 late = name == "new" and point.endswith("answer")
                 crossed = name == "restore" and point in ("after swap", "before resume", "after resume")
-                assert late or crossed, f"nobody was told of {point}"
-            await called_web(world)
                 crossed = crossed or point in snapshotting.FORWARD.get(name, ())
                 crossed = crossed or point in sleeping.FORWARD.get(name, ())
+                assert late or crossed, f"nobody was told of {point}"
+            await called_web(world)
             await check_web(world, name, point)
+            if name in snapshotting.ACTIONS:
+                await snapshotting.check(world)
             await whole(world)
         finally:
             await world.close()
@@ -223,7 +227,7 @@ async def test_a_failure_at_any_step(name: str, points: dict[str, list[str]], tm
 @pytest.mark.parametrize("name", ACTIONS)
 async def test_the_daemon_killed_at_any_step(name: str, points: dict[str, list[str]], tmp_path: Path) -> None:
     for number, point in enumerate(points[name]):
-        world = await prepared(tmp_path / str(number))
+        world = await prepared(tmp_path / str(number), name)
         killed = asyncio.Event()
 
         def fault(reached: str, world: World = world, point: str = point, killed: asyncio.Event = killed) -> None:
@@ -244,10 +248,10 @@ async def test_the_daemon_killed_at_any_step(name: str, points: dict[str, list[s
             world.fault = lambda reached: None
             await world.start()
             await called_web(world)
-            await whole(world)
-        finally:
-            await world.close()
             if name in sleeping.MOVES and not name.startswith("restore"):
                 await sleeping.check_value(world)
             if name in snapshotting.ACTIONS:
                 await snapshotting.check(world)
+            await whole(world)
+        finally:
+            await world.close()

@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from openboxd.errors import BoxdError, Busy, InvalidArgument, NotFound, WrongState
+from openboxd.api.ports import NewMachine
+from openboxd.errors import AlreadyExists, BoxdError, Busy, InvalidArgument, NotFound, WrongState
 from openboxd.host import digests
-from openboxd.model import Caller, SnapshotStatus
+from openboxd.model import MIB, Caller, Machine, MachineStatus, SnapshotStatus
 from openboxd.worker import manifest
 from openboxd.worker.housekeeping import FAILED_KEPT_MS, one_round
 from tests.worker.world import LIMIT, OWNER, World
@@ -214,3 +215,121 @@ async def test_a_store_that_cannot_write_leaves_nothing(
     await world.start()
     assert world.leftovers() == []
     assert (await world.snapshot("base")).version == 1
+
+
+# -- machines made from one
+
+
+async def made(world: World, name: str = "copy", ref: str = "base", **values: object) -> Machine:
+    """A machine made from a snapshot, once nothing is under way."""
+    await world.control.create_from_snapshot(OWNER, ref, NewMachine(name=name, **values))  # type: ignore[arg-type]
+    return await world.settled(name)
+
+
+async def test_a_machine_goes_on_where_the_snapshot_was_saved_as_another_one(world: World) -> None:
+    source = await world.machine()
+    await world.control.update_labels(OWNER, "web", {"role": "base", "tier": "1"}, [], replace_all=False)
+    await world.control.set_idle_ignore_outbound(OWNER, "web", enabled=True)
+    await world.sh("set v old; write file old")
+    found = await world.snapshot("base")
+    await world.sh("set v new; write file new")
+    await world.control.destroy_machine(OWNER, "web")
+    copy = await made(world, labels={"role": "copy"})
+    assert copy.status is MachineStatus.RUNNING
+    assert await world.sh("get v", "copy") == "old\n" and await world.sh("read file", "copy") == "old"
+    assert (copy.name, copy.size, dict(copy.labels)) == ("copy", source.size, {"role": "copy", "tier": "1"})
+    assert (copy.source, copy.source_id, copy.idle_ignore_outbound) == ("snapshot/base:v1", found.id, True)
+    assert not {copy.id, copy.mac} & {source.id, source.mac}
+    second = await made(world, "second", found.id)
+    await world.sh("set v mine; write file mine", "copy")
+    assert await world.sh("get v", "second") == "old\n" and await world.sh("read file", "second") == "old"
+    assert second.address != copy.address
+    assert (await world.control.snapshot_view(OWNER, "base")).use_count == 2
+    await world.control.remove_snapshot(OWNER, "base")
+    await world.save("own", "copy")
+    await world.control.restore_checkpoint(OWNER, "copy", "own")
+    assert await world.sh("get v", "copy") == "mine\n" and world.leftovers() == []
+
+
+async def test_a_version_may_be_named_and_only_the_newest_is_there(world: World) -> None:
+    await world.machine()
+    await world.snapshot("base")
+    await world.sh("set v new")
+    await world.snapshot("base")
+    for ref in ("base:v1", "base:1", "base:v3", "base:"):
+        with pytest.raises(WrongState, match="only the newest is kept, which is 2"):
+            await made(world, ref=ref)
+    assert (await made(world, ref="base:v2")).source == "snapshot/base:v2"
+    assert (await made(world, "second", "base:2")).source == "snapshot/base:v2"
+    with pytest.raises(NotFound, match="snapshot not found"):
+        await made(world, ref="ghost:v1")
+
+
+async def test_a_copy_has_the_captured_hardware(world: World) -> None:
+    await world.machine()
+    await world.snapshot("base")
+    with pytest.raises(InvalidArgument, match=r"has its hardware \(1 vCPU, 0.5 GiB of memory"):
+        await made(world, vcpu=2)
+    with pytest.raises(AlreadyExists):
+        await made(world, "web")
+    await made(world, vcpu=1, memory_bytes=512 * MIB)
+    assert {machine.name for machine in world.control.machines(OWNER)} == {"web", "copy"}
+
+
+async def test_nothing_is_made_from_what_is_not_ready(world: World) -> None:
+    await world.machine()
+    with world.host.hold("save memory"):
+        await world.control.save_snapshot(OWNER, "web", "base")
+        with pytest.raises(WrongState, match="snapshot 'base' is pending; machines can be made from it once it is"):
+            await made(world)
+    await world.control.snapshot_done(OWNER, "base")
+    await world.settled()
+    with world.host.hold("save memory"):
+        await world.control.save_snapshot(OWNER, "web", "base")
+        assert (await made(world)).source == "snapshot/base:v1", "the version before can be used meanwhile"
+    await world.settled()
+    assert world.leftovers() == []
+
+
+@pytest.mark.parametrize("file", ["memory.img", "devices.state", "manifest.json"])
+async def test_from_a_damaged_one_no_machine_comes(world: World, file: str) -> None:
+    await world.machine()
+    found = await world.snapshot("base")
+    damaged = world.pool.snapshot_dir(found.id, 1) / file
+    damaged.write_bytes(damaged.read_bytes()[: damaged.stat().st_size // 2])
+    machine = await world.control.create_from_snapshot(OWNER, "base", NewMachine(name="copy"))
+    await world.until(lambda: world.store.events(machine.id, 10))
+    (event,) = world.store.events(machine.id, 10)
+    assert "machine 'copy' was not made from snapshot 'base' and is removed" in event.error
+    assert [m.name for m in world.control.machines(OWNER)] == ["web"] and world.leftovers() == []
+    assert (await world.control.snapshot_view(OWNER, "base")).use_count == 0
+
+
+async def test_one_that_a_machine_is_being_made_from_stays_until_it_runs(world: World) -> None:
+    await world.machine()
+    await world.sh("set v old")
+    await world.snapshot("base")
+    await world.sh("set v new")
+    with world.host.hold("load state") as hold:
+        await world.control.create_from_snapshot(OWNER, "base", NewMachine(name="copy"))
+        await hold.reached()
+        with pytest.raises(Busy, match="snapshot 'base' was not removed: machine 'copy' is being made from it"):
+            await world.control.remove_snapshot(OWNER, "base")
+        await world.snapshot("base")
+        assert kept(world) == ["v1", "v2"]
+    await world.settled("copy")
+    await world.until(lambda: kept(world) == ["v2"])
+    assert await world.sh("get v", "copy") == "old\n"
+    await world.control.remove_snapshot(OWNER, "base")
+    assert world.leftovers() == []
+
+
+async def test_many_at_once(world: World) -> None:
+    await world.machine()
+    await world.sh("set v old")
+    await world.snapshot("base")
+    copies = await asyncio.gather(*(made(world, f"copy-{number}") for number in range(10)))
+    assert len({copy.address for copy in copies}) == 10
+    assert {await world.sh("get v", copy.name) for copy in copies} == {"old\n"}
+    assert (await world.control.snapshot_view(OWNER, "base")).use_count == 10
+    assert world.leftovers() == []

@@ -27,6 +27,9 @@ from openboxd.worker.steps import Steps, to_the_end
 COPY = "copy"
 """The journal's word for a start from a capture; recovery reads it."""
 
+SAVE_AGAIN = "remove it and save it again"
+"""What to do about a capture that is damaged."""
+
 log = logging.getLogger(__name__)
 
 
@@ -58,7 +61,7 @@ async def _copy(worker: MachineWorker, job: Job, order: StartFrom) -> None:
     try:
         await worker.move(MachineStatus.STARTING)
         job.record()
-        plan = order.plan or (await asyncio.to_thread(manifest.read, order.capture, order.label))["plan"]
+        plan = order.plan or (await asyncio.to_thread(manifest.read, order.capture, order.label, SAVE_AGAIN))["plan"]
         await _load(worker, steps, starting, order, plan, run_id)
         await _go_on(worker, steps, starting)
         await steps.run("answer", lambda: _who_it_is(worker))

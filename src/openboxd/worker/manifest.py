@@ -67,24 +67,25 @@ def write(directory: Path, manifest: dict[str, Any]) -> None:
     (directory / NAME).write_text(json.dumps(sealed, indent=1, sort_keys=True) + "\n")
 
 
-def read(directory: Path, label: str) -> dict[str, Any]:
+def read(directory: Path, label: str, advice: str = "restore another checkpoint") -> dict[str, Any]:
     """Read a capture's manifest and check it against the files beside it, as far as that takes milliseconds.
 
     Raises:
-        WrongState: the capture is damaged or of a newer format; `label` names it, e.g. "checkpoint 'a' on ...".
+        WrongState: the capture is damaged or of a newer format; `label` names it, e.g. "checkpoint 'a' on ...",
+            and `advice` says what to do then.
     """
     try:
         manifest, described = load(directory)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _damaged(label, _reason(error)) from error
+        raise _damaged(label, _reason(error), advice) from error
     if manifest["format"] not in (1, FORMAT):
         raise WrongState(f"{label} has format {manifest['format']}, this boxd reads {FORMAT}; nothing was touched")
     for name in FILES:
         if (found := digests.lost(directory, name, described[name])) is not None:
-            raise _damaged(label, f"{name} {found.text}")
+            raise _damaged(label, f"{name} {found.text}", advice)
     for name in READ_AT_ONCE:
         if manifest["format"] > 1 and digests.damages(directory, name, described[name]):
-            raise _damaged(label, f"{name} is not what it was")
+            raise _damaged(label, f"{name} is not what it was", advice)
     return manifest
 
 
@@ -127,7 +128,5 @@ def _reason(error: Exception) -> str:
     return f"{NAME} cannot be read"
 
 
-def _damaged(label: str, reason: str) -> WrongState:
-    return WrongState(
-        f"{label} is damaged and cannot be restored: {reason}; nothing was touched, restore another checkpoint"
-    )
+def _damaged(label: str, reason: str, advice: str) -> WrongState:
+    return WrongState(f"{label} is damaged and cannot be restored: {reason}; nothing was touched, {advice}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -128,14 +129,17 @@ def _kept(row: Snapshot) -> dict[str, Any]:
 
 
 async def _drop(drivers: Drivers, steps: Steps, before: Snapshot) -> None:
-    """Discard the version that was replaced. If that fails it is done when a daemon starts: the save is whole."""
+    """Discard the version that was replaced. If that fails twice it is left to a daemon's start."""
     if not before.version:
         return
     old = drivers.pool.snapshot_dir(before.id, before.version)
     try:
         await steps.run("drop", lambda: drivers.holds.drop(old, drivers.pool.discard))
     except Exception:
-        log.exception("version %d of snapshot %s was replaced and could not be discarded", before.version, before.id)
+        with suppress(OSError):
+            await drivers.holds.drop(old, drivers.pool.discard)
+        if old.exists():
+            log.exception("snapshot %s: version %d was replaced and stays for now", before.id, before.version)
 
 
 async def _note_failure(worker: MachineWorker, beginning: asyncio.Future[Snapshot], error: BaseException) -> None:
