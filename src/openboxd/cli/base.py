@@ -8,7 +8,10 @@ import click
 
 from openboxd.cli.state import State
 
-ALIASES = {"ls": "list", "rm": "remove", "add": "new", "delete": "remove"}
+FILLED = "openboxd.machine-left-out"
+"""Set in a context whose machine was left out, and is the one that the command is typed in."""
+
+ALIASES = {"ls": "list", "rm": "remove", "add": "new", "delete": "remove", "pause": "suspend"}
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: bool) -> None:

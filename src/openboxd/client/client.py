@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from openboxd.client.connection import BOXD_API, HOST, Connection, connected
 from openboxd.client.endpoint import Endpoint
 from openboxd.client.execution import Execution
+from openboxd.client.sleep import SleepCalls
 from openboxd.client.snapshots import SnapshotCalls
 from openboxd.model import ExecRequest
 from openboxd.wire import boxd_api_pb2 as pb
@@ -17,7 +18,7 @@ SLICE = 1024 * 1024
 """Bytes of one message of a streamed upload."""
 
 
-class Client(SnapshotCalls):
+class Client(SnapshotCalls, SleepCalls):
     """Calls that wait for a machine to do something have no deadline: the daemon bounds them."""
 
     def __init__(self, connection: Connection) -> None:
@@ -98,16 +99,6 @@ class Client(SnapshotCalls):
     async def set_bot_protection(self, ref: str, mode: str) -> None:
         request = pb.SetBotProtectionRequest(vm_id=ref, enabled=mode != "off", mode=mode)
         await self._connection.unary(f"{BOXD_API}SetBotProtection", request, pb.SetBotProtectionResponse)
-
-    async def set_auto_suspend(self, ref: str, seconds: int) -> None:
-        request = pb.SetAutoSuspendTimeoutRequest(vm_id=ref, timeout_secs=seconds)
-        await self._connection.unary(f"{BOXD_API}SetAutoSuspendTimeout", request, pb.SetAutoSuspendTimeoutResponse)
-
-    async def set_auto_hibernate(self, ref: str, seconds: int) -> None:
-        request = pb.SetAutoHibernateTimeoutRequest(vm_id=ref, timeout_secs=seconds)
-        await self._connection.unary(
-            f"{BOXD_API}SetAutoHibernateTimeout", request, pb.SetAutoHibernateTimeoutResponse
-        )
 
     async def logs(self, ref: str, *, follow: bool) -> AsyncIterator[bytes]:
         """The end of the machine's console; with `follow` until the machine is removed."""

@@ -20,12 +20,13 @@ from openboxd.cli.machine.new import new
 from openboxd.cli.machine.power import reboot, start, stop
 from openboxd.cli.machine.proxy import proxy
 from openboxd.cli.machine.remove import remove
+from openboxd.cli.machine.sleep import hibernate, resume, suspend, wake
 from openboxd.cli.machine.ssh_config import ssh_config
 
 
 @click.group(cls=Group)
 def machine() -> None:
-    """Make, use, stop and remove machines, and take them back to checkpoints."""
+    """Make, use, stop and remove machines, let them sleep, and take them back to checkpoints."""
 
 
 for command in (
@@ -35,6 +36,10 @@ for command in (
     start,
     stop,
     reboot,
+    suspend,
+    resume,
+    hibernate,
+    wake,
     rename,
     resize,
     label,

@@ -78,7 +78,9 @@ def set_(state: State, machine: str, key: str, value: str) -> None:
 
     delete-after: seconds until the machine is removed, in whatever state it is, or a cron line in UTC such as
     '0 18 * * *'; 0 clears it. idle.ignore-outbound: true or false. bot-protection: on, sleep_only or off.
-    auto-suspend.timeout and auto-hibernate.timeout: seconds; 0 disables.
+    auto-suspend.timeout and auto-hibernate.timeout: seconds without use after which the machine is suspended or
+    hibernated; 0 disables. Use is what comes in: open connections to its ports, commands and file transfers that run.
+    Connections that the machine itself keeps to other hosts count as well, unless idle.ignore-outbound is true.
 
     With --json: {name, key, value}.
     """

@@ -77,6 +77,7 @@ def as_json(vm: GetVmResponse) -> dict[str, Any]:
         "disk_bytes": vm.disk_bytes,
         "labels": dict(vm.labels),
         "last_connected": iso(vm.last_connected_ms / 1000) if vm.last_connected_ms else "",
+        "resident_bytes": vm.resident_bytes,
         "delete_at": iso(vm.delete_at_ms / 1000) if vm.delete_at_ms else "",
         "created_by": vm.created_by_name or vm.created_by,
     }

@@ -20,6 +20,7 @@ def get(state: State, machine: str) -> None:
     shown = {
         **data,
         "memory_bytes": size(vm.memory_bytes),
+        "resident_bytes": size(vm.resident_bytes),
         "disk_bytes": size(vm.disk_bytes),
         "ssh_port": vm.ssh_port or "",
         "problems": "; ".join(vm.problems),

@@ -46,6 +46,20 @@ WAIT_LIMIT = 600.0
     help="Go on where this snapshot was saved, with its memory, disk and size; NAME:vN asks for version N.",
 )
 @click.option("--label", "labels", type=LABEL, multiple=True, metavar="KEY=VALUE", help="A label; may be repeated.")
+@click.option(
+    "--auto-suspend-timeout",
+    "auto_suspend",
+    type=click.IntRange(0),
+    metavar="SECONDS",
+    help="Suspend it when nobody has used it for so long (default: 0, never).",
+)
+@click.option(
+    "--auto-hibernate-timeout",
+    "auto_hibernate",
+    type=click.IntRange(0),
+    metavar="SECONDS",
+    help="Hibernate it when nobody has used it for so long (default: 0, never).",
+)
 @click.option("--isolated", is_flag=True, help="Give it no way to boxd from inside: no command, no metadata.")
 @click.option("--no-wait", is_flag=True, help="Return as soon as the machine is accepted, while it boots.")
 @pass_state
@@ -57,6 +71,8 @@ def new(
     image: str | None,
     snapshot: str | None,
     labels: tuple[tuple[str, str], ...],
+    auto_suspend: int | None,
+    auto_hibernate: int | None,
     isolated: bool,
     no_wait: bool,
 ) -> None:
@@ -86,6 +102,10 @@ def new(
             created = await client.create(
                 name or "", image=image or "", **size, labels=dict(labels), isolated=isolated
             )
+        if auto_suspend:
+            await client.set_auto_suspend(created.vm_id, auto_suspend)
+        if auto_hibernate:
+            await client.set_auto_hibernate(created.vm_id, auto_hibernate)
         if no_wait:
             return await client.machine(created.vm_id)
         with going_on(f"{created.name} is made and goes on starting; see 'boxd machine get {created.name}'"):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @machine_argument
 @pass_state
 def start(state: State, machine: str) -> None:
-    """Boot the stopped machine NAME from its disk. Harmless if it runs."""
+    """Boot the stopped machine NAME from its disk; one that sleeps goes on instead. Harmless if it runs."""
     _apply(state, machine, "starting", lambda client: client.start(machine))
 
 
