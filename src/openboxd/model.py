@@ -261,6 +261,8 @@ class Machine:
     org_id: str = ""  # organization it belongs to; empty = its owner's own
     shared: bool = False  # all members of that organization may use it
     isolated: bool = False  # has no way to boxd from inside: no command, no metadata
+    networks: tuple[str, ...] = ()  # it reaches machines that share one of these; none: those that have none
+    egress_allow: tuple[str, ...] = ()  # names and IPv4 ranges of the world that it may reach; none: all
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, false, insert, or_,
 from openboxd.errors import AlreadyExists, NotFound, machine_not_found
 from openboxd.model import Machine, MachineStatus, Scope
 from openboxd.store import domains, machine_tokens, routes, usage
-from openboxd.store.rows import changed_columns, decode, from_row, to_row
+from openboxd.store.rows import changed_columns, decode, decode_list, from_row, to_row
 from openboxd.store.schema import images
 from openboxd.store.schema import machines as table
 
@@ -143,4 +143,5 @@ def _all(connection: Connection, *conditions: ColumnElement[bool]) -> Sequence[M
 def _machine(row: Row[Any]) -> Machine:
     values = from_row(row)
     status, labels = MachineStatus(values.pop("status")), decode(values.pop("labels"))
-    return Machine(**values, status=status, labels=labels)
+    networks, egress = decode_list(values.pop("networks")), decode_list(values.pop("egress_allow"))
+    return Machine(**values, status=status, labels=labels, networks=networks, egress_allow=egress)

@@ -25,6 +25,11 @@ def decode(detail: str) -> dict[str, Any]:
     return mapping
 
 
+def decode_list(text: str) -> tuple[str, ...]:
+    """Strings that were kept as JSON."""
+    return tuple(str(item) for item in json.loads(text))
+
+
 def to_row(item: Any) -> dict[str, Any]:
     """All columns of a model object."""
     return changed_columns(type(item), {field.name: getattr(item, field.name) for field in fields(item)})
@@ -43,6 +48,8 @@ def changed_columns(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
             row[name] = value.value
         elif isinstance(value, Mapping):
             row[name] = encode(value)
+        elif isinstance(value, tuple):
+            row[name] = json.dumps(value)
         else:
             row[name] = value
     return row

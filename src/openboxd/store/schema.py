@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0011"
+REVISION = "0012"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -191,6 +191,8 @@ machines = Table(
     _text("org_id"),
     Column("shared", Boolean, nullable=False, server_default=false()),
     Column("isolated", Boolean, nullable=False, server_default=false()),
+    Column("networks", Text, nullable=False, server_default="[]"),  # JSON
+    Column("egress_allow", Text, nullable=False, server_default="[]"),  # JSON
     _unique("ix_machines_name", "name", where=ALIVE),
     _unique("ix_machines_address", "address", where=ALIVE),
     _unique("ix_machines_mac", "mac", where=ALIVE),
