@@ -63,13 +63,18 @@ def daemon_of(settings: Settings) -> int | None:
 
 
 def runs_of(settings: Settings) -> list[pidfd.Found]:
-    """The processes of machines: their command lines name sockets in the directory of this home."""
+    """The processes of machines, and what outlives the daemon for its clients: they name files of its directory."""
     beginning = f"{settings.run_dir}/"
     return pidfd.find(lambda argv: any(beginning in word for word in argv[1:]) and _is_ours(argv))
 
 
 def _is_ours(argv: pidfd.Argv) -> bool:
-    return Path(argv[0]).name.startswith("qemu-system") or "openboxd.qemu.saver" in argv
+    helpers = ("openboxd.qemu.saver", "openboxd.edge.keeper")
+    return _is_machine(argv) or Path(argv[0]).name == "caddy" or any(helper in argv for helper in helpers)
+
+
+def _is_machine(argv: pidfd.Argv) -> bool:
+    return Path(argv[0]).name.startswith("qemu-system")
 
 
 def config_of(settings: Settings) -> Path | None:
@@ -130,7 +135,7 @@ def remove_data(settings: Settings) -> None:
 
 def described(settings: Settings, daemon: int | None, runs: list[pidfd.Found]) -> list[str]:
     """What would be removed, one thing a line."""
-    machines = sum("openboxd.qemu.saver" not in found.argv for found in runs)
+    machines = sum(_is_machine(found.argv) for found in runs)
     unit, config = unit_of(settings), config_of(settings)
     return [
         f"data     {settings.home}: all machines, checkpoints, images and keys",

@@ -33,6 +33,7 @@ from typing import Any
 from openboxd import images
 from openboxd.guest import payload
 from openboxd.host import pidfd
+from openboxd.settings import Settings
 
 SLOT = int(os.environ.get("BOXD_TEST_SLOT", "1"))
 NAME = "boxd-test" if SLOT == 1 else f"boxd-test-{SLOT}"
@@ -204,10 +205,18 @@ class Daemon:
             os.close(process.pidfd)
         return [process.pid for process in found]
 
+    def helpers(self) -> list[int]:
+        """Pids of what outlives this home's daemon for its clients: Caddy and the keeper of listening sockets."""
+        mark = f"{Settings(self.home, run_root=Path(self.env['BOXD_RUN_DIR'])).run_dir}/"
+        found = pidfd.find(lambda argv: any(mark in word for word in argv) and "qemu-system" not in argv[0])
+        for process in found:
+            os.close(process.pidfd)
+        return [process.pid for process in found]
+
     def close(self) -> None:
         """Stop the daemon and end its machines; the home stays."""
         self.end(signal.SIGKILL)
-        for pid in self.qemus():
+        for pid in [*self.qemus(), *self.helpers()]:
             descriptor = os.pidfd_open(pid)
             pidfd.send(descriptor, signal.SIGKILL)
             _wait_gone(descriptor)

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from openboxd.control import accounts
 from openboxd.control.control import Control
 from openboxd.control.questions import Questions
 from openboxd.edge.caddy import Caddy
+from openboxd.edge.kept import Kept
 from openboxd.edge.gates import Gates
 from openboxd.edge.serve import findings, serve_https, unserved
 from openboxd.errors import BoxdError, HostUnfit, NotFound, because
@@ -104,29 +105,41 @@ def _allow_files() -> None:
 
 
 async def _until_told(settings: Settings) -> None:
-    told = asyncio.Event()
+    told: asyncio.Future[int] = loop.create_future()  # the signal that ends us
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
-    async with daemon(settings) as address:
+        loop.add_signal_handler(number, _tell, told, number)
+    async with daemon(settings, for_good=lambda: told.done() and told.result() == signal.SIGINT) as address:
         log.info("boxd %s serves %s, home %s", __version__, address, settings.home)
-        await told.wait()
+        await told
         log.info("stopping; machines run on")
+
+def _tell(told: asyncio.Future[int], number: int) -> None:
+    if not told.done():
+        told.set_result(number)
+
 
 
 @asynccontextmanager
-async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[str]:
-    """A daemon that serves while the block runs; the value is the address it listens on."""
+async def daemon(
+    settings: Settings, fault: Fault = no_fault, for_good: Callable[[], bool] = lambda: True
+) -> AsyncIterator[str]:
+    """A daemon that serves while the block runs; the value is the address it listens on.
+
+    Afterwards clients wait for another one, unless it ended `for_good`, as somebody does who presses Ctrl-C.
+    """
     listen(settings.listen).close()  # an address that cannot be had must leave nothing behind, such as a pool
     _make_home(settings.home)
     _check_not_lost(settings)
+    kept = Kept(settings.run_dir, settings.handover)
     store = open_store(settings.database)
+        await kept.open()
     try:
         _check_pool_holds(settings, store)
         pool = open_pool(settings)
         metrics = Metrics()
         why = partial(unserved, settings)
-        gates = Gates(settings.gates_dir, settings.ways_host, waited=metrics.holds.observe, unserved=why)
+        gates = Gates(settings.gates_dir, settings.ways_host, waited=metrics.holds.observe, unserved=why, kept=kept)
         front: list[Caddy | None] = []  # what `doctor` asks, once it is there
         network = await choose(settings, store.machines())
         control = _control(settings, store, pool, gates, network, front, metrics, fault)
@@ -140,7 +153,7 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
                 serve_api(control, settings.listen, settings.run_dir, tls, settings.metrics) as address,
             ):
                 await _first_start(settings, store, address)
-                async with serve_https(settings, _local_address(address)) as caddy:
+                async with serve_https(settings, kept, _local_address(address)) as caddy:
                     front.append(caddy)
                     yield address
         finally:
@@ -148,6 +161,7 @@ async def daemon(settings: Settings, fault: Fault = no_fault) -> AsyncIterator[s
             await control.close()
             if not any(machine.run_id for machine in store.machines()):
                 await network.close()  # else the machines run on, and need it
+        kept.close(for_good=for_good())
     finally:
         store.close()
 

@@ -43,6 +43,7 @@ class Settings:
         mirror: where image builds fetch Debian packages; empty = mmdebstrap's default.
         stop_timeout: seconds a guest may take for a clean shutdown before its run is killed.
         boot_timeout: seconds until a booted guest's agent must have answered.
+        handover: seconds that those who come in wait for another daemon when this one has ended; 0: they are refused.
         restore_timeout: seconds until a restored guest's agent must have answered.
     """
 
@@ -70,6 +71,7 @@ class Settings:
     stop_timeout: float = 60.0
     boot_timeout: float = 180.0
     restore_timeout: float = 20.0
+    handover: float = 60.0
 
     @property
     def database(self) -> Path:
@@ -180,6 +182,7 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         reach=reach,
         rates=_rates(environ.get("BOXD_RATES", "")),
         mirror=environ.get("BOXD_MIRROR", ""),
+        handover=_seconds("BOXD_HANDOVER", environ.get("BOXD_HANDOVER", "60")),
     )
 
 
@@ -217,6 +220,13 @@ def _domains(text: str) -> Mapping[str, str]:
             raise InvalidArgument(f"BOXD_DOMAINS has '{item}'; write DOMAIN=MACHINE, such as www.example.org=web")
         domains[match[1]] = match[2]
     return domains
+
+
+def _seconds(name: str, text: str) -> float:
+    """Raises InvalidArgument."""
+    if not re.fullmatch(r"\d{1,4}", text):
+        raise InvalidArgument(f"{name} is '{text}'; it must be a number of seconds, 0 to 9999")
+    return float(text)
 
 
 def _rates(text: str) -> Rates:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import ssl
 from pathlib import Path
 
@@ -87,3 +88,17 @@ def test_routes_and_exposed_ports_lead_into_the_machine_and_end_with_it(
     daemon.boxd("machine", "remove", GOLDEN, "-y")
     assert ask(context)[0] == 404
     assert daemon.json("machine", "expose", "--list") == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_restart_of_the_daemon_is_a_wait_and_no_failure(
+    daemon: Daemon, context: ssl.SSLContext, number: signal.Signals
+) -> None:
+    counting.start(daemon, 8000)
+    before = daemon.helpers()
+    with counting.load(context, EVERY) as seen:
+        daemon.restart(number)
+        assert ask(context)[0] == 200
+    print(f"\n{len(seen.waits)} requests, longest {max(seen.waits):.1f} s")
+    assert seen.failures == []
+    assert daemon.helpers() == before  # Caddy, and what holds the listening sockets

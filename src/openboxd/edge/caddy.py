@@ -1,4 +1,4 @@
-"""Caddy as a child of the daemon: started, watched, started again, and never without the daemon.
+"""Caddy, watched over: started or taken over, started again when it ends.
 
 If it is missing, refuses its configuration or cannot have its ports, everything but HTTPS goes on, `problem` says so,
 and it is tried again until it works.
@@ -11,18 +11,17 @@ import json
 import logging
 import os
 import re
-import signal
 import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from openboxd.edge.caddy_config import LABEL, Front, caddy_config, socket_of
+from openboxd.edge.caddy_config import LABEL, Front, socket_of
+from openboxd.edge.caddy_process import Wanted, adopt, start
+from openboxd.edge.kept import Kept
 from openboxd.errors import BoxdError, HostUnfit
-from openboxd.host.files import make_directory, write_atomic
-from openboxd.host.process import clean_environment
 from openboxd.host.programs import find
 
 log = logging.getLogger(__name__)
@@ -37,7 +36,6 @@ _NAME = re.compile(rf"(?:{LABEL}\.)+{LABEL}")
 _READY = "serving initial configuration"
 _PROBE = 0.05
 _STOP = 5.0
-_LINE = 256 * 1024
 
 
 class Caddy:
@@ -47,9 +45,18 @@ class Caddy:
         front: what it is to do.
         directory: a private directory for its configuration file.
         program: name or path of Caddy.
+        kept: where it outlives this daemon; it ends with us without.
     """
 
-    def __init__(self, front: Front, directory: Path, *, program: str = "caddy", pauses: tuple[float, ...] = PAUSES):
+    def __init__(
+        self,
+        front: Front,
+        directory: Path,
+        *,
+        program: str = "caddy",
+        pauses: tuple[float, ...] = PAUSES,
+        kept: Kept | None = None,
+    ) -> None:
         self.front = front
         self.ready = asyncio.Event()
         self.problem = "Caddy is being started"
@@ -57,11 +64,12 @@ class Caddy:
         self._directory = directory
         self._program = program
         self._pauses = pauses
+        self._kept = kept or Kept(directory, 0)
         self._last_words = ""
         self._loaded = asyncio.Event()
 
     async def keep_running(self) -> None:
-        """Until cancelled; then it is ended."""
+        """Until cancelled; then it is left to its keeper, or ended."""
         failures = 0
         while True:
             began = time.monotonic()
@@ -80,36 +88,27 @@ class Caddy:
 
     async def _run(self) -> None:
         """Once, until it ends by itself. Raises HostUnfit or OSError with the reason, always."""
-        program, setpriv = find(self._program), find("setpriv")
-        for address in (self.front.https, self.front.http):
-            _check_free(address)
-        make_directory(self.front.storage)
-        configuration = self._directory / "caddy.json"
-        write_atomic(configuration, json.dumps(caddy_config(self.front), indent=1).encode())
-        home = str(self.front.storage)
-        process = await asyncio.create_subprocess_exec(
-            setpriv,
-            *("--pdeathsig", "KILL", "--", program, "run", "--config", str(configuration)),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            limit=_LINE,
-            cwd=self.front.gates,
-            env=clean_environment(os.environ) | {"HOME": home, "XDG_DATA_HOME": home, "XDG_CONFIG_HOME": home},
-            start_new_session=True,
-        )
-        self.pid, self._last_words = process.pid, ""
+        wanted = Wanted(self.front, find(self._program))
+        caddy = await adopt(wanted, self._kept)
+        if caddy is None:
+            for address in (self.front.https, self.front.http):
+                _check_free(address)
+            caddy = await start(wanted, self._directory, self._kept)
+        self.pid, self._last_words = caddy.process.pid, ""
         announcing = asyncio.create_task(self._announce())
         try:
-            await self._listen_to(process)
-            status = await process.wait()
+            if caddy.adopted:
+                self._loaded.set()
+            await self._listen_to(caddy.said)
+            status = await caddy.process.wait()
         finally:
             announcing.cancel()
             self.ready.clear()
             self._loaded.clear()
             self.pid = 0
-            await _end(process)
-        raise HostUnfit(f"Caddy ended with status {status}: {self._last_words or 'it said nothing'}")
+            await caddy.leave(self._kept)
+        end = "ended" if status is None else f"ended with status {status}"
+        raise HostUnfit(f"Caddy {end}: {self._last_words or 'it said nothing'}")
 
     async def _announce(self) -> None:
         """It serves when a handshake succeeds: its own certificate is made after it has begun to listen."""
@@ -122,12 +121,11 @@ class Caddy:
         self.ready.set()
         log.info("HTTPS is served at %s for *.%s", self.front.https, self.front.zone)
 
-    async def _listen_to(self, process: asyncio.subprocess.Process) -> None:
+    async def _listen_to(self, said: asyncio.StreamReader) -> None:
         """Read what it says, until it ends."""
-        assert process.stderr is not None
         while True:
             try:
-                line = await process.stderr.readline()
+                line = await said.readline()
             except ValueError:  # longer than we care for
                 continue
             if not line:
@@ -159,17 +157,6 @@ async def running(caddy: Caddy) -> AsyncIterator[Caddy]:
     finally:
         task.cancel()
         await asyncio.wait([task])
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ask it to end, then make it."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.returncode is not None:
-            return
-        with suppress(ProcessLookupError):
-            process.send_signal(number)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(process.wait()), _STOP)
 
 
 def _handshake(front: Front) -> bool:

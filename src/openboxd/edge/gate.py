@@ -190,6 +190,12 @@ class Gate:
         self._reason, self._turns = reason, self._turns + 1
         self._tell()
 
+    async def finish(self, seconds: float) -> None:
+        """Take nobody in any more, and give those who are in this long to end. Only to be closed afterwards."""
+        await self._acceptor.close()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+
     async def close(self) -> None:
         """End the gate and its connections. Harmless twice."""
         await self._acceptor.close()

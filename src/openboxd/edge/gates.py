@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from openboxd.edge.caddy_config import socket_of
 from openboxd.edge.datagrams import DatagramGate, Datagrams, Reach, listen_udp
 from openboxd.edge.found_port import FoundPort
 from openboxd.edge.gate import Dial, Gate, GateState, Limits, Waited
+from openboxd.edge.kept import Kept
 from openboxd.edge.listener import listen_tcp, listen_unix
 from openboxd.edge.speaks_first import dial_speaking
 from openboxd.edge.streams import Stream
@@ -27,6 +29,9 @@ from openboxd.model import Held, Way
 
 DRAIN = 0.15
 """Seconds that connections get to end, counted from the beginning of the hold."""
+
+FINISH = 0.5
+"""Seconds that connections get to end when the daemon ends."""
 
 LOOK_LIMIT = 2.0
 
@@ -93,6 +98,7 @@ class Gates:
         host: address that TCP ports are listened on.
         unserved: why the HTTPS front does not serve a domain of one's own yet; empty if it does.
         waited: told the seconds that each held connection waited.
+        kept: where listening sockets outlive this daemon.
     """
 
     def __init__(
@@ -102,8 +108,13 @@ class Gates:
         limits: Limits | None = None,
         waited: Waited = lambda seconds: None,
         unserved: Callable[[str], str] = lambda domain: "",
+        kept: Kept | None = None,
     ) -> None:
         make_directory(directory)
+        self._kept = kept or Kept(directory, 0)
+        for name in self._kept.names():  # an earlier daemon listened elsewhere: that may be in the way
+            if name.startswith("tcp:") and not name.startswith(f"tcp:{host}:"):
+                self._kept.drop(name)
         self._waited = waited
         self._directory, self._host, self._limits = directory, host, limits
         self._unserved = unserved
@@ -136,12 +147,13 @@ class Gates:
                 await self._remove(machine, way)
 
     async def close(self) -> None:
-        """End all gates. The sockets' names stay for the next daemon to take over."""
+        """End all gates. The sockets' names stay for the next daemon to take over, and those who come from now on."""
         if self._retrying is not None:
             self._retrying.cancel()
             await asyncio.wait([self._retrying])
         gates = [gate for machine in self._machines.values() for gate in machine.gates.values()]
         self._machines.clear()
+        await asyncio.gather(*(gate.finish(FINISH) for gate in gates if isinstance(gate, Gate)))
         await asyncio.gather(*(gate.close() for gate in gates))
 
     def problems(self, machine_id: str = "") -> Sequence[str]:
@@ -197,18 +209,38 @@ class Gates:
             return DatagramGate(listen_udp(self._host, way.public_port), machine.reach(way), title, used=used)
         if len(file) > SOCKET_NAME:
             raise OSError(errno.ENAMETOOLONG, f"it has more than {SOCKET_NAME} characters")
-        listener = listen_unix(self._directory / file) if file else listen_tcp(self._host, way.public_port)
+        listener = self._listener(way)
         if _is_ssh(way):
             limits = replace(limits, starting=SSH_STARTS, retry=SSH_RETRY)
         dial, http = machine.dial(way), bool(file)
         return Gate(listener, dial, title, http=http, limits=limits, waited=self._waited, used=used)
 
+    def _listener(self, way: Way) -> socket.socket:
+        """The one that an earlier daemon left, with those who came in meanwhile, or a new one. Raises OSError."""
+        name, file = self._listener_name(way), self._directory / _file(way)
+        found = self._kept.take(name)
+        if found is not None:
+            listener = socket.socket(fileno=found)
+            if not _file(way) or file.is_socket():
+                listener.setblocking(False)
+                return listener
+            listener.close()
+        listener = listen_unix(file) if _file(way) else listen_tcp(self._host, way.public_port)
+        self._kept.keep(name, listener.fileno())
+        return listener
+
+    def _listener_name(self, way: Way) -> str:
+        return f"file:{_file(way)}" if _file(way) else f"tcp:{self._host}:{way.public_port}"
+
     async def _remove(self, machine: MachineGates, way: Way) -> None:
-        gate = machine.gates.pop(way)
-        if self._owners.get(_file(way)) is gate:  # else the name has gone over to another machine
-            del self._owners[_file(way)]
-            (self._directory / _file(way)).unlink(missing_ok=True)
+        gate, file = machine.gates.pop(way), _file(way)
+        ours = self._owners.get(file) is gate  # else the name has gone over to another machine
+        if ours:
+            del self._owners[file]
+            (self._directory / file).unlink(missing_ok=True)
         await gate.close()
+        if ours or (not file and way.protocol != "udp"):
+            self._kept.drop(self._listener_name(way))
 
     # -- how a machine is
 
@@ -295,6 +327,8 @@ class Gates:
         stray = [path for path in self._directory.iterdir() if path.name not in self._owners]
         for path in stray:
             path.unlink(missing_ok=True)
+        for kind in ("file:", "tcp:"):
+            self._kept.sweep(kind)
         return len(stray)
 
     def domain_problem(self, domain: str) -> str:

@@ -88,6 +88,8 @@ class Acceptor:
             try:
                 connection, _ = await loop.sock_accept(self._listener)
             except OSError as error:
+                if error.errno == errno.EINVAL:  # it was shut down: somebody else listens under its name now
+                    return
                 if error.errno not in _TRANSIENT:
                     raise
                 await asyncio.sleep(_PAUSE)

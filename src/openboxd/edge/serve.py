@@ -11,28 +11,32 @@ from pathlib import Path
 from openboxd.edge.ask import answering
 from openboxd.edge.caddy import Caddy, certificate_wanted, running
 from openboxd.edge.caddy_config import Front
+from openboxd.edge.caddy_process import end_others
 from openboxd.edge.gates import Gates
+from openboxd.edge.kept import Kept
 from openboxd.host.ca import open_authority
 from openboxd.model import Finding
 from openboxd.settings import Settings
 
 
 @asynccontextmanager
-async def serve_https(settings: Settings, api: str = "") -> AsyncIterator[Caddy | None]:
+async def serve_https(settings: Settings, kept: Kept, api: str = "") -> AsyncIterator[Caddy | None]:
     """Let Caddy serve while the block runs; None if HTTPS is off. What is wrong with it is in its `problem`.
 
-    `api` is host:port where this host reaches the API.
+    `api` is host:port where this host reaches the API; `kept` is where Caddy waits for the next daemon.
 
     Raises:
         HostUnfit: our own root certificate is damaged.
     """
     if not settings.https:
+        await end_others(kept)
         yield None
         return
     front = _front(settings, api)
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(answering(certificate_wanted(front)))
-        yield await stack.enter_async_context(running(Caddy(replace(front, ask=url), settings.run_dir)))
+        url = await stack.enter_async_context(answering(certificate_wanted(front), kept))
+        caddy = Caddy(replace(front, ask=url), settings.run_dir, kept=kept)
+        yield await stack.enter_async_context(running(caddy))
 
 
 def unserved(settings: Settings, domain: str) -> str:

@@ -62,6 +62,12 @@ def send(pidfd: int, number: signal.Signals) -> None:
         pass
 
 
+def pid_of(pidfd: int) -> int:
+    """The pid of the process, -1 if it has ended and was reaped."""
+    lines = Path(f"/proc/self/fdinfo/{pidfd}").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
+
+
 def is_gone(pidfd: int) -> bool:
     """Whether the process has ended (it may still be a zombie)."""
     poll = select.poll()
