@@ -10,7 +10,6 @@ import os
 import resource
 import signal
 import socket
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -27,8 +26,8 @@ from openboxd.control import accounts
 from openboxd.control.control import Control
 from openboxd.control.questions import Questions
 from openboxd.edge.caddy import Caddy
-from openboxd.edge.kept import Kept
 from openboxd.edge.gates import Gates
+from openboxd.edge.kept import Kept
 from openboxd.edge.serve import findings, serve_https, unserved
 from openboxd.errors import BoxdError, HostUnfit, NotFound, because
 from openboxd.guest import payload
@@ -105,8 +104,8 @@ def _allow_files() -> None:
 
 
 async def _until_told(settings: Settings) -> None:
-    told: asyncio.Future[int] = loop.create_future()  # the signal that ends us
     loop = asyncio.get_running_loop()
+    told: asyncio.Future[int] = loop.create_future()  # the signal that ends us
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _tell, told, number)
     async with daemon(settings, for_good=lambda: told.done() and told.result() == signal.SIGINT) as address:
@@ -114,10 +113,10 @@ async def _until_told(settings: Settings) -> None:
         await told
         log.info("stopping; machines run on")
 
+
 def _tell(told: asyncio.Future[int], number: int) -> None:
     if not told.done():
         told.set_result(number)
-
 
 
 @asynccontextmanager
@@ -131,10 +130,10 @@ async def daemon(
     listen(settings.listen).close()  # an address that cannot be had must leave nothing behind, such as a pool
     _make_home(settings.home)
     _check_not_lost(settings)
-    kept = Kept(settings.run_dir, settings.handover)
     store = open_store(settings.database)
-        await kept.open()
+    kept = Kept(settings.run_dir, settings.handover)
     try:
+        await kept.open()
         _check_pool_holds(settings, store)
         pool = open_pool(settings)
         metrics = Metrics()
@@ -161,8 +160,8 @@ async def daemon(
             await control.close()
             if not any(machine.run_id for machine in store.machines()):
                 await network.close()  # else the machines run on, and need it
-        kept.close(for_good=for_good())
     finally:
+        kept.close(for_good=for_good())
         store.close()
 
 
