@@ -11,8 +11,8 @@ from weakref import WeakValueDictionary
 from openboxd.control.access import Access, Act
 from openboxd.control.creation import Creation
 from openboxd.control.credentials import Credentials
-from openboxd.control.images import Images
 from openboxd.control.domains import Domains
+from openboxd.control.images import Images
 from openboxd.control.inventory import Inventory
 from openboxd.control.ports import ControlStore, ImageBuilder
 from openboxd.control.quotas import Quotas
@@ -55,9 +55,9 @@ class Base:
         self._credentials = Credentials(store)
         self._access = Access(store, drivers.settings.reach)
         self._routes = Routes(store, drivers.ways, drivers.settings.exposed_ports)
+        self._domains = Domains(store, drivers.ways, self._routes, self.zone, drivers.settings.domains)
         self._background: set[asyncio.Task[None]] = set()
         self._creation = Creation(drivers, store, self._images, self._routes, self._quotas, self._access)
-        self._domains = Domains(store, drivers.ways, self._routes, self.zone, drivers.settings.domains)
         self._inventory = Inventory(store, drivers.pool, drivers.metrics)
         self._snapshot_saves: WeakValueDictionary[str, Job] = WeakValueDictionary()  # by id, while they run
         self._snapshots_leaving: set[str] = set()  # ids of those that are being removed

@@ -75,8 +75,6 @@ class NoWays:
     async def found_port(self, machine_id: str) -> int:
         return 8000
 
-    def is_free(self, public_port: int) -> bool:
-        return True
     def domain_problem(self, domain: str) -> str:
         return ""
 
