@@ -67,7 +67,16 @@ async def get_org_usage(service: Service, caller: Caller, request: pb.GetOrgUsag
     )
 
 
+async def list_billing_activity(
+    service: Service, caller: Caller, request: pb.ListBillingActivityRequest
+) -> pb.ListBillingActivityResponse:
+    """Nothing: what is used is told, and nobody is charged."""
+    report = service.usage(caller, org=request.org)
+    return pb.ListBillingActivityResponse(currency=report.rates.currency)
+
+
 METHODS: dict[str, Method] = {
     "GetVmUsage": get_vm_usage,
     "GetOrgUsage": get_org_usage,
+    "ListBillingActivity": list_billing_activity,
 }

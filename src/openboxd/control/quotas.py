@@ -107,6 +107,7 @@ class Quotas:
         """
         owner, what = machine.owner_id, f"{order} of machine '{machine.name}' was refused; it is {machine.status}"
         if isinstance(order, Save | SaveSnapshot):
+            owner = order.owner_id if isinstance(order, SaveSnapshot) else owner
             self._check(owner, self.used(owner), Quota(pool_bytes=self._save_bytes(machine)), what)
         elif isinstance(order, Resize | Restore) or (isinstance(order, STARTS) and machine.status not in LIVE):
             size = self._target(machine, order)

@@ -1,0 +1,241 @@
+"""Every call of the API as everybody: over the real service with a fake host, through a real server.
+
+A call without a row in `matrix.ROWS` fails the first test. Refusals are looked at exactly: what a caller may not see
+is answered in the words for what does not exist.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from openboxd.api import server
+from openboxd.api.ports import NewMachine
+from openboxd.control import accounts
+from openboxd.model import MIB, Caller, Machine, Membership, Org, OrgRole, User
+from tests.api.matrix import COLUMNS, EXPECTED, ROWS, Is, Kind, Row, Who
+from tests.worker.world import LIMIT, OWNER, World
+
+MACHINE_FIELDS = ("vm_id", "vm", "ref", "source_vm_id")
+ORG_FIELDS = ("org_id", "org")
+ORG_KINDS = (Kind.ORG, Kind.ORG_ADMIN, Kind.ORG_OWNER)
+MACHINE_KINDS = (Kind.USE, Kind.MANAGE, Kind.REMOVE, Kind.SHARE, Kind.KEEP, Kind.USAGE)
+
+CALLS: dict[str, MethodDescriptor] = {
+    **server.BOXD_API.methods_by_name,
+    **{f"Host.{name}": call for name, call in server.HOST.methods_by_name.items()},
+}
+OFFERED = {*server.METHODS, *(f"Host.{name}" for name in server.HOST_METHODS)}
+
+ORG = Org("o_team", "team", 1)
+PEOPLE = {Who.OWNER: OWNER, Who.MEMBER: Caller("u_bob", "key_bob"), Who.OTHER: Caller("u_eve", "key_eve")}
+
+
+class Stage:
+    """A service with three users, an organization, and machines; put in order before each call."""
+
+    def __init__(self, world: World, address: str) -> None:
+        self.world, self.address = world, address
+        self.tokens: dict[Who, str] = {}
+        self.channel = grpc.aio.insecure_channel(address)
+        self._orders: set[asyncio.Task[Any]] = set()
+
+    async def furnish(self) -> None:
+        """Users with keys; nobody's token is ever the key of somebody else."""
+        store = self.world.store
+        for who, caller in PEOPLE.items():
+            if who is not Who.OWNER:
+                await store.add_user(User(caller.user_id, caller.user_id))
+            self.tokens[who] = accounts.new_key()
+            await accounts.add_api_key(store, caller.user_id, "key", self.tokens[who])
+        key = store.api_keys(OWNER.user_id)[0]
+        self.tokens[Who.EXPIRED] = accounts.new_secret("bxt_")
+        expired = accounts.digest_of(self.tokens[Who.EXPIRED])
+        await store.add_token(key.id, expired, int(time.time()) - 1, int(time.time()) - 3600)
+        await self.world.image()
+
+    async def in_order(self) -> None:
+        """Everything as it was before anybody called."""
+        store = self.world.store
+        if not any(org.id == ORG.id for org in store.orgs()):
+            await store.add_org(ORG, OWNER.user_id)
+        await store.put_member(Membership(ORG.id, "u_bob", OrgRole.MEMBER, 1))
+        for name, owner, shared in (("web", OWNER, True), ("solo", OWNER, False), ("side", OWNER, False)):
+            await self._machine(name, owner, shared=shared)
+        await self._machine("strange", PEOPLE[Who.OTHER], shared=False)
+
+    async def _machine(self, label: str, owner: Caller, *, shared: bool) -> None:
+        machine = self.find(label)
+        if machine is None:
+            new = NewMachine(name=label, vcpu=1, memory_bytes=512 * MIB, labels={"label": label})
+            machine = await self.world.control.create_machine(owner, new)
+            await self.world.control.team.worker(machine.id).idle()
+        if (machine.shared, machine.org_id) != (shared, ORG.id if shared else ""):
+            await self.world.store.update_machine(machine.id, shared=shared, org_id=ORG.id if shared else "")
+
+    def find(self, label: str) -> Machine | None:
+        """A machine by what it was made as: calls rename them."""
+        machines = self.world.store.machines()
+        return next((machine for machine in machines if machine.labels.get("label") == label), None)
+
+    def token(self, who: Who) -> str:
+        """What this caller proves itself with."""
+        speakers = {
+            Who.ITSELF: "solo",
+            Who.NEIGHBOUR: "side",
+            Who.SHARED_ITSELF: "web",
+            Who.SHARED_NEIGHBOUR: "web",
+            Who.STRANGER: "strange",
+        }
+        if who not in speakers:
+            return self.tokens[who]
+        speaker = self.find(speakers[who])
+        assert speaker is not None
+        return speaking(speaker)
+
+    def target(self, who: Who) -> Machine:
+        """The machine that the call is about."""
+        private = (Who.ITSELF, Who.NEIGHBOUR, Who.SHARED_NEIGHBOUR)
+        machine = self.find("solo" if who in private else "web")
+        assert machine is not None
+        return machine
+
+    def request(self, name: str, row: Row, who: Who) -> Message:
+        """The request of a row about the caller's target."""
+        kind = GetMessageClass(CALLS[name].input_type)
+        known, values = {f.name for f in CALLS[name].input_type.fields}, dict(row.fields)
+        if row.kind in MACHINE_KINDS:
+            values |= {next(f for f in MACHINE_FIELDS if f in known): self.target(who).id}
+        if row.kind in ORG_KINDS:
+            values |= {next(f for f in ORG_FIELDS if f in known): ORG.id}
+        return kind(**{field: value for field, value in values.items() if field in known})
+
+    async def told(self, name: str, row: Row, who: Who) -> str:
+        """What the caller is told: "OK", or status and sentence."""
+        request = self.request(name, row, who)
+        metadata = () if who is Who.NOBODY else (("authorization", f"Bearer {self.token(who)}"),)
+        try:
+            async with asyncio.timeout(LIMIT):
+                await self._call(name, request, metadata, who)
+        except grpc.aio.AioRpcError as error:
+            return f"{error.code().name}: {error.details()}"
+        except TimeoutError:
+            return "no answer"
+        return "OK"
+
+    async def _call(self, name: str, request: Message, metadata: Any, who: Who) -> None:
+        call = CALLS[name]
+        path = f"/{call.containing_service.full_name}/{call.name}"
+        arity = f"{'stream' if call.client_streaming else 'unary'}_{'stream' if call.server_streaming else 'unary'}"
+        stub = getattr(self.channel, arity)(path, type(request).SerializeToString, bytes)
+        under_way = stub(iter([request]) if call.client_streaming else request, metadata=metadata)
+        if not call.server_streaming:
+            await under_way
+            return
+        stirring = asyncio.create_task(self._stir(who)) if name == "Host.WatchMachine" else None
+        try:
+            async for _ in under_way:
+                break
+        finally:
+            under_way.cancel()
+            if stirring is not None:
+                stirring.cancel()
+                await asyncio.wait([stirring])
+
+    async def _stir(self, who: Who) -> None:
+        """Let something happen on the machine again and again, for those who watch it."""
+        machine = self.target(who)
+        owner = next(caller for caller in PEOPLE.values() if caller.user_id == machine.owner_id)
+        while True:
+            await self.world.control.team.worker(machine.id).idle()
+            await self.world.control.stop_machine(owner, machine.id)
+            await self.world.control.start_machine(owner, machine.id)
+
+
+def speaking(machine: Machine) -> str:
+    """The credential of a machine that speaks for itself."""
+    return f"machine:{machine.id}"
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    world = World(tmp_path)
+    control = await world.start()
+    authenticate = control.authenticate
+
+    def with_machines(credential: str) -> Caller:
+        if credential.startswith("machine:"):
+            machine = world.store.machine(credential.removeprefix("machine:"))
+            assert machine is not None
+            return Caller(machine.owner_id, "", machine.id)
+        return authenticate(credential)
+
+    control.authenticate = with_machines  # type: ignore[method-assign]
+    async with server.serve(control, "127.0.0.1:0") as address:
+        stage = Stage(world, address)
+        await stage.furnish()
+        yield stage
+        await stage.channel.close()
+    await world.close()
+
+
+def expected(row: Row, who: Who) -> Is:
+    if who in (Who.EXPIRED, Who.NOBODY):
+        return Is.UNKNOWN
+    return EXPECTED[row.kind][COLUMNS.index(who)]
+
+
+def agrees(row: Row, who: Who, machine: Machine, told: str) -> bool:
+    """Whether that is what the caller was to be told."""
+    status = told.partition(":")[0]
+    unseen = f"NOT_FOUND: VM '{machine.id}' not found"
+    if row.kind in ORG_KINDS:
+        unseen = f"NOT_FOUND: organization '{ORG.id}' not found"
+    match expected(row, who):
+        case Is.UNSEEN:
+            return told == unseen
+        case Is.GRANTED:
+            known = status not in ("UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED", "no answer")
+            return known and told != unseen
+        case refusal:
+            return status == refusal.value
+
+
+def test_every_call_has_a_row() -> None:
+    assert ROWS.keys() == CALLS.keys()
+    assert [name for name in OFFERED if ROWS[name].kind is Kind.LATER] == []
+    assert EXPECTED.keys() == set(Kind) - {Kind.LATER}
+
+
+async def test_everybody_is_told_what_the_matrix_says(stage: Stage) -> None:
+    wrong: list[str] = []
+    for name in sorted(ROWS.keys() & OFFERED):
+        row = ROWS[name]
+        for who in Who:
+            await stage.in_order()
+            machine = stage.target(who)
+            told = await stage.told(name, row, who)
+            if not agrees(row, who, machine, told):
+                wrong.append(f"{name} as {who.value}: {told} instead of {expected(row, who).name}")
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_what_is_not_offered_is_nobodys(stage: Stage) -> None:
+    await stage.in_order()
+    wrong: list[str] = []
+    for name in sorted(ROWS.keys() - OFFERED):
+        for who in Who:
+            told = await stage.told(name, Row(Kind.LATER), who)
+            status = "UNAUTHENTICATED" if who in (Who.EXPIRED, Who.NOBODY) else "UNIMPLEMENTED"
+            if not told.startswith(status):
+                wrong.append(f"{name} as {who.value}: {told}")
+    assert not wrong, "\n".join(wrong)
