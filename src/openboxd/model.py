@@ -349,6 +349,10 @@ class Snapshot:
     size: Size = Size(0, 0)
     disk_bytes: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
+    isolated: bool = False
+    networks: tuple[str, ...] = ()
+    auto_suspend_secs: int = 0
+    auto_hibernate_secs: int = 0
     idle_ignore_outbound: bool = False
     pause_us: int = 0  # time the vCPUs of the source stood still
     duration_ms: int = 0  # from the order until ready

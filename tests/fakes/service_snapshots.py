@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from openboxd.api.ports import NewMachine
 from openboxd.control import names
@@ -74,7 +74,7 @@ class ServiceSnapshots:
         return self._snapshot_view(self._find_snapshot(ref))
 
     async def create_from_snapshot(
-        self, caller: Caller, ref: str, new: NewMachine, *, idle_ignore_outbound: bool | None = None
+        self, caller: Caller, ref: str, new: NewMachine, given: Collection[str] = ()
     ) -> Machine:
         found = self._find_snapshot(ref.partition(":")[0])
         size = {"vcpu": found.size.vcpu, "memory_bytes": found.size.memory_bytes}

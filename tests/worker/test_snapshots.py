@@ -251,6 +251,21 @@ async def test_a_machine_goes_on_where_the_snapshot_was_saved_as_another_one(wor
     assert await world.sh("get v", "copy") == "mine\n" and world.leftovers() == []
 
 
+async def test_settings_go_along_and_isolation_for_good(world: World) -> None:
+    machine = await world.machine()
+    settings = {"auto_suspend_secs": 60, "auto_hibernate_secs": 600, "idle_ignore_outbound": True}
+    await world.store.update_machine(machine.id, isolated=True, networks=("back",), **settings)
+    await world.snapshot("base")
+    same = await made(world)
+    assert {name: getattr(same, name) for name in settings} == settings
+    assert (same.isolated, same.networks) == (True, ("back",))
+    new = NewMachine(name="other", auto_suspend_secs=0, auto_hibernate_secs=900)
+    await world.control.create_from_snapshot(OWNER, "base", new, given=["auto_suspend_secs", "auto_hibernate_secs"])
+    other = await world.settled("other")
+    assert (other.auto_suspend_secs, other.auto_hibernate_secs, other.idle_ignore_outbound) == (0, 900, True)
+    assert other.isolated, "what was isolated stays so, whatever is asked for"
+
+
 async def test_a_version_may_be_named_and_only_the_newest_is_there(world: World) -> None:
     await world.machine()
     await world.snapshot("base")

@@ -52,6 +52,7 @@ class NewMachine:
     auto_hibernate_secs: int = 0
     idle_ignore_outbound: bool = False
     routes: Sequence[tuple[str, int]] = ()  # named ones: name, port
+    isolated: bool = False  # without a way to boxd from inside
     org: str = ""  # name or id of an organization; empty = the caller's own
     shared: bool = False  # with that organization, or the caller's only one
 
@@ -248,9 +249,10 @@ class Service(People, Protocol):
         ...
 
     async def create_from_snapshot(
-        self, caller: Caller, ref: str, new: NewMachine, *, idle_ignore_outbound: bool | None = None
+        self, caller: Caller, ref: str, new: NewMachine, given: Collection[str] = ()
     ) -> Machine:
-        """Answers when the machine is scheduled. `ref` may name a version (base:v2); None inherits what was captured.
+        """Answers when the machine is scheduled. `ref` may name a version (base:v2). Of the idle settings it has
+        those of `new` that are `given`, else the captured ones.
 
         Raises: as create_machine; InvalidArgument for another size; WrongState unless there is such a version."""
         ...

@@ -54,6 +54,16 @@ async def delete_snapshot(
     return pb.DeleteSnapshotResponse()
 
 
+def given(config: pb.VmConfig) -> list[str]:
+    """Idle settings that are asked for: where the wire can tell, 0 and no are values, too."""
+    fields = {
+        "auto_suspend_secs": config.srf.HasField("auto_suspend_timeout_secs"),
+        "auto_hibernate_secs": config.srf.auto_hibernate_timeout_secs > 0,
+        "idle_ignore_outbound": config.HasField("idle_ignore_outbound"),
+    }
+    return [name for name, present in fields.items() if present]
+
+
 async def create_vm_from_snapshot(
     service: Service, caller: Caller, request: pb.CreateVmFromSnapshotRequest
 ) -> pb.CreateVmResponse:
@@ -63,10 +73,7 @@ async def create_vm_from_snapshot(
     )
     if request.HasField("spec"):
         as_new.spec.CopyFrom(request.spec)
-    outbound = request.config.idle_ignore_outbound if request.config.HasField("idle_ignore_outbound") else None
-    machine = await service.create_from_snapshot(
-        caller, request.snapshot, wanted(as_new), idle_ignore_outbound=outbound
-    )
+    machine = await service.create_from_snapshot(caller, request.snapshot, wanted(as_new), given(request.config))
     return convert.created_to_wire(service, machine)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack, suppress
 
 from openboxd.control import names
@@ -13,7 +13,7 @@ from openboxd.errors import BoxdError, Busy, InvalidArgument, WrongState, snapsh
 from openboxd.model import Caller, Machine, Snapshot, SnapshotView, Usage
 from openboxd.worker.job import Job
 from openboxd.worker.orders import SaveSnapshot, StartFrom, gib
-from openboxd.worker.snapshot import remove_snapshot
+from openboxd.worker.snapshot import FIXED, INHERITED, remove_snapshot
 from openboxd.worker.steps import to_the_end
 
 
@@ -74,18 +74,19 @@ class Snapshots(Base):
         return await self.snapshot_view(caller, found.id)
 
     async def create_from_snapshot(
-        self, caller: Caller, ref: str, new: Wanted, *, idle_ignore_outbound: bool | None = None
+        self, caller: Caller, ref: str, new: Wanted, given: Collection[str] = ()
     ) -> Machine:
         """Make a machine that goes on where a snapshot was saved, as another one; `ref` may name a version: base:v2.
 
-        Labels come on top of the captured ones. A caller who leaves meanwhile gets a whole machine or none.
+        Labels come on top of the captured ones; of the settings that it inherits those named in `given` are `new`'s.
+        A caller who leaves meanwhile gets a whole machine or none.
         """
-        return await to_the_end(self._create_from(caller, ref, new, idle_ignore_outbound))
+        return await to_the_end(self._create_from(caller, ref, new, given))
 
-    async def _create_from(self, caller: Caller, ref: str, new: Wanted, idle_ignore_outbound: bool | None) -> Machine:
+    async def _create_from(self, caller: Caller, ref: str, new: Wanted, given: Collection[str]) -> Machine:
         found = self._captured(caller, ref)
         _refuse_hardware(found, new)
-        origin = self._origin(found, new, idle_ignore_outbound)
+        origin = self._origin(found, new, given)
         user = f"machine '{new.name}'" if new.name else "a machine"
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._drivers.holds.hold(origin.disk.parent, user))
@@ -111,10 +112,10 @@ class Snapshots(Base):
             )
         return found
 
-    def _origin(self, found: Snapshot, new: Wanted, idle_ignore_outbound: bool | None) -> Origin:
+    def _origin(self, found: Snapshot, new: Wanted, given: Collection[str]) -> Origin:
         labels = {**found.labels, **new.labels}
         names.check_labels(labels)
-        inherited = found.idle_ignore_outbound
+        kept = (*FIXED, *(name for name in INHERITED if name not in given))
         return Origin(
             image=found.image,
             image_name=found.image_name,
@@ -123,10 +124,7 @@ class Snapshots(Base):
             disk=self._drivers.pool.snapshot_dir(found.id, found.version) / "disk.raw",
             source=f"snapshot/{found.name}:v{found.version}",
             source_id=found.id,
-            settings={
-                "labels": labels,
-                "idle_ignore_outbound": inherited if idle_ignore_outbound is None else idle_ignore_outbound,
-            },
+            settings={"labels": labels, **{name: getattr(found, name) for name in kept}},
         )
 
     async def remove_snapshot(self, caller: Caller, ref: str) -> None:

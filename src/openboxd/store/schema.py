@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text, false, text
 
-REVISION = "0012"
+REVISION = "0013"
 """The newest migration: what a fresh store is stamped with."""
 
 metadata = MetaData(
@@ -284,6 +284,10 @@ snapshots = Table(
     _number("duration_ms"),
     _number("failed_version"),
     _text("failure_reason"),
+    Column("isolated", Boolean, nullable=False, server_default=false()),
+    Column("networks", Text, nullable=False, server_default="[]"),  # JSON
+    _number("auto_suspend_secs"),
+    _number("auto_hibernate_secs"),
     Index("ix_snapshots_name", "owner_id", "name", unique=True),
 )
 

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, or_
 from openboxd.errors import AlreadyExists, Busy, snapshot_not_found
 from openboxd.model import MachineStatus, Snapshot
 from openboxd.store import machines
-from openboxd.store.rows import changed_columns, decode, from_row, to_row
+from openboxd.store.rows import changed_columns, decode, decode_list, from_row, to_row
 from openboxd.store.schema import machines as made_machines
 from openboxd.store.schema import snapshots as table
 
@@ -107,4 +107,5 @@ def _all(connection: Connection, *conditions: ColumnElement[bool]) -> Sequence[S
 
 def _snapshot(row: Row[Any]) -> Snapshot:
     values = from_row(row)
-    return Snapshot(**{**values, "labels": decode(values["labels"])})
+    labels, networks = decode(values["labels"]), decode_list(values["networks"])
+    return Snapshot(**{**values, "labels": labels, "networks": networks})

@@ -27,6 +27,12 @@ from openboxd.worker.steps import Steps, to_the_end
 
 REMOVED_MEANWHILE = "machine '{}' was removed meanwhile"
 
+FIXED = ("isolated", "networks")
+"""Settings of the captured machine that those made from it have, too: they say what it may reach."""
+
+INHERITED = ("auto_suspend_secs", "auto_hibernate_secs", "idle_ignore_outbound")
+"""Settings that they begin with, unless they are told others."""
+
 log = logging.getLogger(__name__)
 
 
@@ -72,7 +78,7 @@ def _of(machine: Machine) -> dict[str, Any]:
         "size": machine.size,
         "disk_bytes": machine.disk_bytes,
         "labels": machine.labels,
-        "idle_ignore_outbound": machine.idle_ignore_outbound,
+        **{name: getattr(machine, name) for name in (*FIXED, *INHERITED)},
     }
 
 
