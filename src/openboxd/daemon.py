@@ -140,7 +140,7 @@ async def daemon(
         why = partial(unserved, settings)
         gates = Gates(settings.gates_dir, settings.ways_host, waited=metrics.holds.observe, unserved=why, kept=kept)
         front: list[Caddy | None] = []  # what `doctor` asks, once it is there
-        network = await choose(settings, store.machines())
+        network = await choose(settings, store.machines)
         control = _control(settings, store, pool, gates, network, front, metrics, fault)
         try:
             await control.arrange_ways()

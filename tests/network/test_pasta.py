@@ -45,7 +45,7 @@ for line in sys.stdin:
 
 async def main():
     network = UserNetwork(Path(sys.argv[1]), sys.argv[2])
-    machine = SimpleNamespace(address="10.213.0.10", name="web", run_id="a" * 12)
+    machine = SimpleNamespace(address="10.213.0.10", name="web", run_id="a" * 12, egress_allow=())
     link = await network.prepare(machine, machine.run_id)
     client = subprocess.Popen(
         [*link.around, sys.executable, "-u", "-c", CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

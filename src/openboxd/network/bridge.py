@@ -21,6 +21,7 @@ from openboxd.model import Finding, Machine
 from openboxd.network import rules
 from openboxd.network.addresses import GATEWAY, GATEWAY_MAC, NETWORK, RESOLVER, host_resolver, kernel_words
 from openboxd.network.commands import ip, ip_json, nft
+from openboxd.network.permissions import Machines, Permissions, nobody
 from openboxd.network.tap import open_tap
 from openboxd.ports import NetworkLink
 
@@ -28,11 +29,13 @@ _TOPIC = "network"
 
 
 class BridgeNetwork:
-    """Implements ports.Network. `home` is 8 hex characters that stand for the daemon's home."""
+    """Implements ports.Network. `home` is 8 hex characters that stand for the daemon's home, `machines` tells all
+    that there are."""
 
-    def __init__(self, home: str, resolver: str | None = None) -> None:
+    def __init__(self, home: str, resolver: str | None = None, machines: Machines = nobody) -> None:
         self._names = rules.names(home)
         self._resolver = host_resolver() if resolver is None else resolver
+        self._permissions = Permissions(self._names, self._resolver, machines)
         self._changing = asyncio.Lock()
         self._is_up = False
 
@@ -91,8 +94,18 @@ class BridgeNetwork:
         """See ports.Network."""
         port = self._port(machine, run_id)
         async with self._changing:
-            await nft(rules.add(self._names, port))
+            await self._permissions.apply(rules.add(self._names, port))
             await ip(self._join(port))
+
+    def why_not(self) -> str:
+        """See ports.Network."""
+        return ""
+
+    async def refresh(self) -> None:
+        """See ports.Network."""
+        async with self._changing:
+            if self._is_up:
+                await self._permissions.apply()
 
     async def release(self, machine: Machine, run_id: str) -> None:
         """See ports.Network."""
@@ -104,9 +117,17 @@ class BridgeNetwork:
         """See ports.Network."""
         async with self._changing:
             self._is_up = False
+            await self._permissions.close()
             await nft(rules.remove(self._names))
             if await self._exists(self.bridge):
                 await ip([f"link delete {self.bridge}"])
+
+    async def remove_leftovers(self) -> None:
+        """Remove what an earlier daemon of this home has left; harmless if that is nothing, and then without a trace.
+
+        Raises OperationFailed, HostUnfit."""
+        if await self._exists(self.bridge):
+            await self.close()
 
     # -- parts
     async def _set_up(self, running: Sequence[Machine]) -> None:
@@ -117,7 +138,9 @@ class BridgeNetwork:
             present = await self._taps()
             ours = {self._names.tap(machine.run_id): machine for machine in running}
             ports = [self._port(machine, machine.run_id) for tap, machine in ours.items() if tap in present]
-            await nft(rules.set_up(self._names, ports, self._resolver))
+            policy, learned = await self._permissions.resume()
+            await nft(rules.set_up(self._names, ports, self._resolver, policy, learned))
+            await self._permissions.listen()
             for port in ports:
                 await ip(self._join(port))
         except (OSError, OperationFailed) as error:
@@ -151,6 +174,9 @@ class BridgeNetwork:
         )
         # Packets for the world pass through the host. The switch stays on when we go: others may count on it by then.
         _write("/proc/sys/net/ipv4/ip_forward", "1")
+        # Machines that may reach each other do so by way of the host, which answers in the name of all.
+        _write(f"/proc/sys/net/ipv4/conf/{self.bridge}/proxy_arp_pvlan", "1")
+        _write(f"/proc/sys/net/ipv4/neigh/{self.bridge}/proxy_delay", "0")
 
     async def _taps(self) -> set[str]:
         return {

@@ -18,6 +18,15 @@ async def nft(script: str) -> None:
     await _run(["nft", "-f", "-"], script)
 
 
+async def nft_json(*words: str) -> list[dict[str, Any]]:
+    """What `nft` knows; nothing of what is not there."""
+    try:
+        answer = json.loads(await _run(["nft", "-j", *words], ""))
+    except OperationFailed:
+        return []
+    return [entry for entry in answer["nftables"] if isinstance(entry, dict)]
+
+
 async def ip(orders: Iterable[str], *, force: bool = False) -> None:
     """Carry out orders one after the other; with `force`, also those after a failed one.
 

@@ -10,6 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from openboxd.network.addresses import NETWORK, RESOLVER
+from openboxd.network.policy import NOTHING, Policy
+
+NAMES_PORT = 53_053
+"""Where machines that may not go everywhere ask for names; see `resolver`."""
+
+PAIR = "ipv4_addr . ipv4_addr"
+"""A machine's address and another one."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +57,34 @@ def names(home: str) -> Names:
     return Names(bridge=f"boxd-{home[:8]}", prefix=f"b{home[:4]}", table=f"boxd-{home[:8]}")
 
 
-def set_up(names: Names, ports: Iterable[Port], resolver: str) -> str:
-    """Everything, in place of what there is."""
-    elements = ", ".join(port.element for port in ports)
-    members = f"elements = {{ {elements} }}" if elements else ""
+def set_up(
+    names: Names, ports: Iterable[Port], resolver: str, policy: Policy = NOTHING, learned: Iterable[str] = ()
+) -> str:
+    """Everything, in place of what there is; `learned` are pairs as `learn` makes them."""
     return (
         remove(names)
+        + f"table bridge {names.table} {{\n{_who_is_who(names, ports)}}}\n"
+        + f"table inet {names.table} {{\n{_sets(policy, learned)}"
+        + f"{_input(names)}{_forward(names)}{_nat(names, resolver)}}}\n"
+    )
+
+
+def _set(name: str, kind: str, members: Iterable[str], flags: str = "") -> str:
+    """A set with its members."""
+    elements = ", ".join(members)
+    return (
+        f"    set {name} {{\n        type {kind}\n"
+        + (f"        flags {flags}\n" if flags else "")
+        + (f"        elements = {{ {elements} }}\n" if elements else "")
+        + "    }\n"
+    )
+
+
+def _who_is_who(names: Names, ports: Iterable[Port]) -> str:
+    """Which device may use which addresses."""
+    return (
+        _set("ports", "ifname . ether_addr . ipv4_addr", (port.element for port in ports))
         + f"""
-table bridge {names.table} {{
-    # Which device may use which addresses.
-    set ports {{
-        type ifname . ether_addr . ipv4_addr
-        {members}
-    }}
     chain prerouting {{
         type filter hook prerouting priority -300; policy accept;
         iifname "{names.prefix}*" jump machine
@@ -81,24 +103,59 @@ table bridge {names.table} {{
         ether type arp iifname . ether saddr . arp saddr ip @ports jump arp_sender
         counter drop
     }}
-}}
-table inet {names.table} {{
-    # The host itself: machines only answer it.
+"""
+    )
+
+
+def _sets(policy: Policy, learned: Iterable[str]) -> str:
+    return (
+        _set("peers", PAIR, policy.peers)
+        + _set("restricted", "ipv4_addr", policy.restricted)
+        + _set("allowed", PAIR, policy.allowed, "interval")
+        + _set("learned", PAIR, learned)
+    )
+
+
+def _input(names: Names) -> str:
+    """The host itself: machines only answer it, and those that may not go everywhere ask it for names."""
+    return f"""
     chain input {{
         type filter hook input priority filter; policy accept;
         iifname "{names.bridge}" jump to_host
     }}
     chain to_host {{
         ct state established,related accept
+        ip saddr @restricted ip daddr {RESOLVER} udp dport {NAMES_PORT} accept
         counter reject
     }}
+"""
+
+
+def _forward(names: Names) -> str:
+    return f"""
     chain forward {{
         type filter hook forward priority filter; policy accept;
+        iifname "{names.bridge}" oifname "{names.bridge}" jump between
         iifname "{names.bridge}" jump from_machine
         oifname "{names.bridge}" jump to_machine
     }}
+    # By way of the host, as the bridge keeps its ports apart: what is said in another's name has been dropped there.
+    chain between {{
+        ip saddr . ip daddr @peers accept
+        counter reject
+    }}
     chain from_machine {{
+        # First, so that connections that stand end with the permission.
+        ip saddr @restricted jump restricted
         ct state established,related accept
+        jump outside
+    }}
+    chain restricted {{
+        ip saddr . ip daddr @allowed jump outside
+        ip saddr . ip daddr @learned jump outside
+        counter reject
+    }}
+    chain outside {{
         # Other machines; and what a cloud tells its hosts about themselves, credentials included.
         ip daddr {{ {NETWORK}, 169.254.0.0/16, 127.0.0.0/8 }} counter reject
         meta nfproto ipv4 accept
@@ -108,25 +165,51 @@ table inet {names.table} {{
         ct state established,related accept
         counter reject
     }}
-{_resolver_chain(names, resolver)}
+    # That machines could do without us is not so.
+    chain output {{
+        type filter hook output priority filter; policy accept;
+        oifname "{names.bridge}" icmp type redirect drop
+    }}
+"""
+
+
+def _nat(names: Names, resolver: str) -> str:
+    lookups = f'iifname "{names.bridge}" ip daddr {RESOLVER}'
+    resolving = f"""
+    chain prerouting {{
+        type nat hook prerouting priority dstnat; policy accept;
+        {lookups} ip saddr @restricted udp dport 53 dnat ip to {RESOLVER}:{NAMES_PORT}
+        {lookups} meta l4proto {{ tcp, udp }} th dport 53 dnat ip to {resolver}
+    }}
+"""
+    return f"""{resolving if resolver else ""}
     chain postrouting {{
         type nat hook postrouting priority srcnat; policy accept;
         ip saddr {NETWORK} oifname != "{names.bridge}" masquerade
     }}
-}}
 """
+
+
+def permit(names: Names, policy: Policy) -> str:
+    """Put a policy in force, but for what was learned. What is not allowed any more ends with it."""
+    table = f"inet {names.table}"
+    members = {"peers": policy.peers, "restricted": policy.restricted, "allowed": policy.allowed}
+    script = "".join(f"flush set {table} {name}\n" for name in members)
+    return script + "".join(
+        f"add element {table} {name} {{ {', '.join(present)} }}\n" for name, present in members.items() if present
     )
 
 
-def _resolver_chain(names: Names, resolver: str) -> str:
-    if not resolver:
-        return ""
-    return f"""
-    chain prerouting {{
-        type nat hook prerouting priority dstnat; policy accept;
-        iifname "{names.bridge}" ip daddr {RESOLVER} meta l4proto {{ tcp, udp }} th dport 53 dnat ip to {resolver}
-    }}
-"""
+def learn(names: Names, pairs: Iterable[str]) -> str:
+    """Let restricted machines reach these, too: "MACHINE . ADDRESS"."""
+    elements = ", ".join(pairs)
+    return f"add element inet {names.table} learned {{ {elements} }}\n" if elements else ""
+
+
+def forget(names: Names, pairs: Iterable[str]) -> str:
+    """The opposite of `learn`."""
+    elements = ", ".join(pairs)
+    return f"delete element inet {names.table} learned {{ {elements} }}\n" if elements else ""
 
 
 def add(names: Names, port: Port) -> str:

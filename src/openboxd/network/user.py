@@ -61,7 +61,8 @@ class UserNetwork:
 
     async def prepare(self, machine: Machine, run_id: str) -> NetworkLink:
         """See ports.Network."""
-        out = await self._can_lead_out()
+        # What it may not reach it could not be kept from here, so such a machine reaches nothing.
+        out = await self._can_lead_out() and not machine.egress_allow
         resolver = RESOLVER if out else ""
         words = kernel_words(machine.address, resolver)
         around = [programs.find(APART[0]), *APART[1:]] if out else ()
@@ -87,6 +88,16 @@ class UserNetwork:
         ]
         # It is not waited for: a tenth of a second, in which a restore would stand still.
         start_detached(argv, log=pidfile.with_suffix(".err"))
+
+    def why_not(self) -> str:
+        """See ports.Network."""
+        return (
+            "machines of this host have QEMU's user network, in which each is alone and reaches all or nothing; "
+            "run the daemon as root with BOXD_NETWORK=bridge"
+        )
+
+    async def refresh(self) -> None:
+        """See ports.Network: there is nothing to put in force."""
 
     async def release(self, machine: Machine, run_id: str) -> None:
         """See ports.Network."""

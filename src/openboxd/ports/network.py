@@ -63,6 +63,14 @@ class Network(Protocol):
         off. Raises OperationFailed."""
         ...
 
+    def why_not(self) -> str:
+        """Why networks of machines and egress lists cannot be put in force here; empty if they can."""
+        ...
+
+    async def refresh(self) -> None:
+        """Put in force which machines may reach each other now, and what of the world. Raises OperationFailed."""
+        ...
+
     async def release(self, machine: Machine, run_id: str) -> None:
         """The run has ended. Harmless twice, and for a run that never was."""
         ...
