@@ -55,7 +55,7 @@ class WaysIn(Base):
 
     async def add_custom_domain(self, caller: Caller, ref: str, domain: str) -> CustomDomainView:
         """Lead a domain of the caller's own to a machine."""
-        return await self._domains.add(self.machine(caller, ref), domain)
+        return await self._domains.add(self.machine(caller, ref, Act.MANAGE), domain)
 
     def custom_domains(self, caller: Caller) -> Sequence[CustomDomainView]:
         """The domains of all the caller's machines."""
@@ -70,7 +70,7 @@ class WaysIn(Base):
         found = next((view for view in self.custom_domains(caller) if view.domain == domain), None)
         if found is None:
             raise NotFound(f"domain '{domain}' not found")
-        await self._domains.remove(found.machine, domain)
+        await self._domains.remove(self.machine(caller, found.machine.id, Act.MANAGE), domain)
 
     def problems(self, machine: Machine) -> Sequence[str]:
         """What of a machine's ways in cannot be listened on, and why. The caller has got the machine from here."""
