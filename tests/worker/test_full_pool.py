@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from openboxd.errors import BoxdError, WrongState
+from openboxd.errors import AgentSilent, BoxdError, WrongState
 from openboxd.model import CheckpointStatus, MachineStatus
+from openboxd.ports import RunState
 from tests.worker.world import OWNER, World
 
 
@@ -117,3 +118,30 @@ async def test_a_store_that_cannot_write_leaves_the_machine_as_it_was(
     await world.save("c")
     await world.control.restore_checkpoint(OWNER, "web", "c")
     assert await world.sh("get v") == "new\n"
+
+
+@pytest.mark.parametrize("operation", ["start", "restore"])
+async def test_a_guest_that_stands_still_before_it_answers_is_told_at_once(world: World, operation: str) -> None:
+    """Nobody waits out the limits for an agent that cannot answer before somebody makes room."""
+    machine = await world.machine()
+    await world.save("a")
+    await world.control.stop_machine(OWNER, "web")
+    world.host.new_guests_answer = False
+    begin = {
+        "start": lambda: world.control.start_machine(OWNER, "web"),
+        "restore": lambda: world.control.restore_checkpoint(OWNER, "web", "a"),
+    }[operation]
+    under_way = asyncio.ensure_future(begin())
+    await world.until(lambda: world.host.alive() and world.host.of_machine(machine.id).state is RunState.RUNNING)
+    worker = world.control.team.worker(machine.id)
+    await world.until(lambda: worker.run is not None)
+    world.host.of_machine(machine.id).stand_still(True)
+    with pytest.raises(AgentSilent, match=r"machine 'web' runs.* but the guest stands still"):
+        await under_way
+    assert world.control.machine(OWNER, "web").status is MachineStatus.RUNNING
+    assert "stands still" in world.control.machine(OWNER, "web").status_reason
+    world.host.of_machine(machine.id).set_answers(True)
+    world.host.of_machine(machine.id).stand_still(False)
+    await reason(world, "")
+    assert await world.sh("true") == ""
+    assert world.leftovers() == []

@@ -23,6 +23,7 @@ from openboxd.worker.runs import (
     hibernated_of,
     new_run_id,
     run_spec,
+    silence,
 )
 from openboxd.worker.steps import Steps, to_the_end
 
@@ -165,7 +166,7 @@ async def _take_back(worker: MachineWorker, steps: Steps, reason: str) -> None:
     """After a failure: running if a run is attached (the worker settles one that has ended), else stopped."""
     await steps.unwind()
     if worker.run is not None:
-        await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id)
+        await worker.move(MachineStatus.RUNNING, worker.stands_still, run_id=worker.run.run_id)
     else:
         await worker.move(MachineStatus.STOPPED, reason, run_id="")
 
@@ -186,7 +187,6 @@ async def _answer(worker: MachineWorker, steps: Steps, starting: Starting, begun
     except Unavailable as error:
         silent = error
     took = round(1000 * (time.monotonic() - begun))
-    await worker.move(MachineStatus.RUNNING, run_id=run.run_id, boot_time_ms=took)
+    await worker.move(MachineStatus.RUNNING, run_id=run.run_id, boot_time_ms=took, reason=worker.stands_still)
     if silent is not None:
-        name = worker.machine.name
-        raise AgentSilent(f"machine '{name}' runs, but its agent has not answered within {limit:.0f} s")
+        raise AgentSilent(f"machine '{worker.machine.name}' runs, but {silence(worker, limit)}")

@@ -257,6 +257,11 @@ class MachineWorker:
         self._watch = asyncio.create_task(self._watch_run(run), name=f"{self.id}: run {run.run_id}")
         run.watch_stalls(lambda stalled: self._stall(run, stalled), lambda: self.drivers.pool.space().free_bytes)
 
+    @property
+    def stands_still(self) -> str:
+        """Why the guest stands still although it should run, as a clause; empty if it does not."""
+        return STANDS_STILL if self.stalled else ""
+
     def _stall(self, run: Run, stalled: bool) -> None:
         """The guest stands still for want of room, or goes on."""
         if self.run is run and self.stalled != stalled:
@@ -267,8 +272,9 @@ class MachineWorker:
         """It counts as running: it does by itself as soon as it can. What holds it up is the status' reason."""
         log.warning("machine %s: %s", self.id, STANDS_STILL if stalled else "it goes on")
         try:
-            if self.machine.status is MachineStatus.RUNNING:
-                await self.move(MachineStatus.RUNNING, reason=STANDS_STILL if stalled else "")
+            status = self.machine.status
+            if status in (MachineStatus.RUNNING, MachineStatus.STARTING):
+                await self.move(status, reason=self.stands_still)
         except BoxdError as error:  # the store may be on the filesystem that is full
             log.warning("machine %s: its status has no reason: %s", self.id, error)
         await note(self.drivers.store, happened(self.id, STALLED if stalled else "go on", "", STANDS_STILL * stalled))

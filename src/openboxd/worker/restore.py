@@ -41,6 +41,7 @@ from openboxd.worker.runs import (
     new_run_id,
     next_disk_of,
     run_spec,
+    silence,
 )
 from openboxd.worker.steps import Steps, to_the_end
 
@@ -218,11 +219,11 @@ async def _wait_for_answer(worker: MachineWorker, steps: Steps, checkpoint: Chec
     except Unavailable as error:
         raise AgentSilent(
             f"machine '{worker.machine.name}' runs again from checkpoint '{checkpoint.name}', "
-            f"but its agent has not answered within {limit:.0f} s"
+            f"but {silence(worker, limit)}"
         ) from error
     finally:
         took = round(1000 * (time.monotonic() - begun))
-        await worker.move(MachineStatus.RUNNING, boot_time_ms=took)
+        await worker.move(MachineStatus.RUNNING, boot_time_ms=took, reason=worker.stands_still)
     log.info("machine %s: restored, runs after %d ms, answers after %d ms", worker.id, runs, took)
     held = worker.last_hold
     waited = f"held {held.connections} connections, longest wait {held.longest_ms} ms"

@@ -7,11 +7,15 @@ import logging
 import secrets
 from pathlib import Path
 
-from openboxd.errors import MachineLost
+from openboxd.errors import MachineLost, Unavailable
 from openboxd.model import Machine
 from openboxd.ports import Agent, NetworkLink, Plan, Run, RunSpec
+from openboxd.worker.events import STANDS_STILL
 from openboxd.worker.links import let_go
 from openboxd.worker.machine import MachineWorker
+
+LOOK = 1.0
+"""Seconds between looks whether a guest that is waited for stands still."""
 
 log = logging.getLogger(__name__)
 
@@ -104,14 +108,17 @@ async def answered(worker: MachineWorker, limit: float) -> None:
     """Until the agent has answered or the run has ended, whichever comes first.
 
     Raises:
-        Unavailable: the agent has not answered within `limit` seconds; the run lives.
+        Unavailable: the agent has not answered within `limit` seconds, or the guest stands still; the run lives.
         MachineLost: the run has ended.
     """
     run, agent = worker.run, worker.agent
     assert run is not None and agent is not None
     ready, ended = asyncio.ensure_future(agent.wait_ready(limit)), asyncio.ensure_future(run.ended())
     try:
-        await asyncio.wait([ready, ended], return_when=asyncio.FIRST_COMPLETED)
+        while not (ready.done() or ended.done()):
+            await asyncio.wait([ready, ended], timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
+            if worker.stalled:  # for as long as nobody makes room
+                raise Unavailable(STANDS_STILL)
         if ready.done():
             return ready.result()
         end = ended.result()
@@ -122,3 +129,8 @@ async def answered(worker: MachineWorker, limit: float) -> None:
         f"machine '{worker.machine.name}' ended before it answered ({end.text}); "
         "its disk and checkpoints are intact: start it again, or restore a checkpoint"
     )
+
+
+def silence(worker: MachineWorker, limit: float) -> str:
+    """Why a machine that runs has not answered, as a clause."""
+    return worker.stands_still or f"its agent has not answered within {limit:.0f} s"
