@@ -12,6 +12,7 @@ from openboxd.ports import Pool
 
 MACHINE = "0f8fad5b-d9cb-469f-a165-70867728950e"
 CHECKPOINT = "cp_abcdefghij234567abcd"
+SNAPSHOT = "snap_abcdefghij234567abcd"
 
 
 def filled(pool: Pool, **contents: bytes) -> Path:
@@ -24,6 +25,23 @@ def filled(pool: Pool, **contents: bytes) -> Path:
 
 class PoolContract:
     """Every pool passes these."""
+
+    def test_versions_of_a_snapshot_lie_beside_each_other(self, pool: Pool) -> None:
+        assert list(pool.snapshot_dirs()) == []
+        for version in (1, 2):
+            pool.publish(filled(pool, data=b"x"), pool.snapshot_dir(SNAPSHOT, version))
+        both = pool.snapshot_dir(SNAPSHOT)
+        assert list(pool.snapshot_dirs()) == [both]
+        assert {path.name for path in both.iterdir()} == {"v1", "v2"}
+        pool.discard(pool.snapshot_dir(SNAPSHOT, 1))
+        assert [path.name for path in both.iterdir()] == ["v2"]
+        pool.discard(both)
+        assert list(pool.snapshot_dirs()) == []
+
+    @pytest.mark.parametrize("identity", ["../up", "a/b", ".", "", "Up", "a\0b", "x" * 300])
+    def test_no_id_of_a_snapshot_leads_out_of_its_place(self, pool: Pool, identity: str) -> None:
+        with pytest.raises(InvalidArgument):
+            pool.snapshot_dir(identity, 1)
 
     def test_a_staged_directory_is_new_empty_and_private(self, pool: Pool) -> None:
         one, two = pool.stage("save"), pool.stage("save")

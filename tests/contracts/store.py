@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from openboxd.errors import AlreadyExists, NotFound, WrongState
+from openboxd.errors import AlreadyExists, Busy, NotFound, WrongState
 from openboxd.model import (
     MIB,
     ApiKey,
@@ -21,6 +21,7 @@ from openboxd.model import (
     MachineStatus,
     Outcome,
     Size,
+    Snapshot,
     SshKey,
     User,
 )
@@ -64,6 +65,16 @@ def a_checkpoint(machine: Machine, name: str = "", **values: Any) -> Checkpoint:
         "size": machine.size,
     }
     return Checkpoint(**{**fields, **values})
+
+
+def a_snapshot(machine_id: str, name: str = "", **values: Any) -> Snapshot:
+    """A snapshot like no other whose first version is being saved."""
+    number = next(_numbers)
+    at = 1_700_000_000_000 + number
+    row = Snapshot(
+        f"snap_{number:020d}", OWNER.id, name or f"snapshot-{number}", at, saving=machine_id, tried_at_ms=at
+    )
+    return replace(row, **values)
 
 
 async def furnish(store: SqlStore, **values: Any) -> Machine:
@@ -435,6 +446,77 @@ class AccountContract:
             await store.link_ssh_key(replace(plain, user_id="u_nobody"))
 
 
+class SnapshotContract:
+    """Snapshots: one row a name and owner, which says whether a version is being saved."""
+
+    async def test_a_snapshot_comes_back_as_it_was(self, store: SqlStore) -> None:
+        first = a_snapshot("m-1", labels={"a": "b"}, networks=("n",), isolated=True, size=Size(2, 512 * MIB))
+        assert await store.begin_snapshot(first) == first
+        assert store.snapshot(first.id) == first == store.snapshot_named(OWNER.id, first.name)
+        await store.update_snapshot(first.id, saving="", version=1, source_name="web")
+        assert store.snapshot(first.id) == replace(first, saving="", version=1, source_name="web")
+        assert store.snapshot("snap_none") is None and store.snapshot_named("u_other", first.name) is None
+        with pytest.raises(NotFound):
+            await store.update_snapshot("snap_none", version=1)
+        with pytest.raises(TypeError):
+            await store.update_snapshot(first.id, name="other")
+
+    async def test_saving_again_keeps_what_was_saved(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        first = a_snapshot(machine.id)
+        await store.begin_snapshot(first)
+        again = a_snapshot("m-2", first.name)
+        with pytest.raises(Busy, match=f"snapshot '{first.name}' is being saved from machine '{machine.name}'"):
+            await store.begin_snapshot(again)
+        with pytest.raises(Busy):
+            await store.delete_snapshot(first.id)
+        await store.update_snapshot(first.id, saving="", version=1)
+        row = await store.begin_snapshot(again)
+        assert row == replace(first, version=1, saving="m-2", tried_at_ms=again.tried_at_ms)
+        assert list(store.snapshots()) == [row]
+
+    async def test_one_of_which_no_version_was_saved_makes_way(self, store: SqlStore) -> None:
+        first = a_snapshot("m-1")
+        await store.begin_snapshot(first)
+        await store.update_snapshot(first.id, saving="", failed_version=1)
+        again = a_snapshot("m-1", first.name)
+        assert await store.begin_snapshot(again) == again
+        assert list(store.snapshots()) == [again]
+
+    async def test_names_are_the_owners(self, store: SqlStore) -> None:
+        first = a_snapshot("m-1")
+        other = replace(a_snapshot("m-2", first.name), owner_id="u_other")
+        for snapshot in (first, other):
+            await store.begin_snapshot(snapshot)
+        with pytest.raises(AlreadyExists):
+            await store.add_snapshot(a_snapshot("m-3", first.name))
+        await store.update_snapshot(first.id, saving="")
+        await store.delete_snapshot(first.id)
+        await store.delete_snapshot(first.id)
+        assert list(store.snapshots()) == [other]
+
+    async def test_machines_made_from_it_are_counted_and_its_image_is_kept(self, store: SqlStore) -> None:
+        machine = await furnish(store)
+        snapshot = a_snapshot(machine.id, image=IMAGE.digest)
+        await store.begin_snapshot(snapshot)
+        await store.update_snapshot(snapshot.id, saving="", version=1)
+        gone, ran = (a_machine(source_id=snapshot.id, boot_time_ms=ms) for ms in (0, 5))
+        for made in (gone, ran, a_machine(source_id=snapshot.id)):
+            await store.add_machine(made)
+        assert store.machines_of_snapshot(snapshot.id) == 3
+        for made in store.machines():
+            if made.id in (gone.id, ran.id, machine.id):
+                await store.update_machine(made.id, status=MachineStatus.DESTROYED)
+        assert store.machines_of_snapshot(snapshot.id) == 2, "the one that never ran was not made"
+        assert [found.name for found in store.snapshots_using_image(IMAGE.digest)] == [snapshot.name]
+        for made in store.machines():
+            await store.update_machine(made.id, status=MachineStatus.DESTROYED)
+        with pytest.raises(WrongState, match=f"snapshot '{snapshot.name}'"):
+            await store.delete_image(IMAGE.digest)
+        await store.delete_snapshot(snapshot.id)
+        await store.delete_image(IMAGE.digest)
+
+
 class EventContract:
     """The event log of machines."""
 
@@ -458,7 +540,13 @@ class EventContract:
 
 
 class StoreContract(
-    MachineContract, CheckpointContract, JournalContract, EventContract, ImageContract, AccountContract
+    MachineContract,
+    CheckpointContract,
+    SnapshotContract,
+    JournalContract,
+    EventContract,
+    ImageContract,
+    AccountContract,
 ):
     """Every store must pass; subclasses provide the fixture `store`."""
 

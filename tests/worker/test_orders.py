@@ -20,6 +20,7 @@ from openboxd.worker.orders import (
     Remove,
     Restore,
     Save,
+    SaveSnapshot,
     Situation,
     Start,
     Stop,
@@ -79,6 +80,21 @@ def test_a_save_needs_a_running_machine(status: MachineStatus) -> None:
     error = refusal(Save("cp_1", "a", "u_1"), situation(status))
     assert isinstance(error, WrongState)
     assert str(error) == f"machine 'web' must be running to save a checkpoint; it is {status}"
+
+
+@pytest.mark.parametrize("status", [s for s in MachineStatus if s is not MachineStatus.RUNNING])
+def test_a_snapshot_needs_a_running_machine(status: MachineStatus) -> None:
+    error = refusal(SaveSnapshot("snap_1", "base", "u_1"), situation(status))
+    assert str(error) == f"machine 'web' must be running to save a snapshot; it is {status}"
+
+
+def test_a_snapshot_needs_room_and_counts_for_nothing_else() -> None:
+    order = SaveSnapshot("snap_1", "c1", "u_1")
+    ten = tuple(checkpoint(f"c{i}", number=i) for i in range(10))
+    assert admit(order, situation(checkpoints=ten)) == Accept()
+    error = refusal(order, situation(space=Space(10 * GIB, 256 * MIB)))
+    assert "snapshot 'c1' was not saved: 0.2 GiB are free and 0.8 GiB are needed" in str(error)
+    assert isinstance(refusal(order, situation(current=order)), Busy), "a save is never joined"
 
 
 def test_the_eleventh_save_is_refused_and_names_the_oldest() -> None:
