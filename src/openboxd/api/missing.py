@@ -11,7 +11,6 @@ from openboxd.errors import NotSupported
 # The first pattern that is found in the name of the call decides.
 TOPICS = (
     ("Fork", "forks"),
-    ("Snapshot", "snapshots"),
     ("ProxyNodes", "proxy nodes"),
     ("Network", "networks"),
     ("Egress", "egress rules"),

@@ -99,7 +99,6 @@ NOT_OFFERED = {
     "hibernate": lambda c: c.machines.hibernate(GOLDEN),
     "wake": lambda c: c.machines.wake(GOLDEN),
     "fork": lambda c: c.machines.fork(GOLDEN),
-    "snapshot": lambda c: c.snapshots.create(GOLDEN, "s"),
     "networks": lambda c: c.machines.set_networks(GOLDEN, ["n"]),
     "egress": lambda c: c.machines.set_egress_allow(GOLDEN, ["example.com"]),
     "suspend timer": lambda c: c.machines.set_auto_suspend_timeout(GOLDEN, 30),
