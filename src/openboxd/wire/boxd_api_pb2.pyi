@@ -1410,7 +1410,7 @@ class DeleteSnapshotResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class CreateVmFromSnapshotRequest(_message.Message):
-    __slots__ = ("snapshot", "name", "config", "org", "isolated", "labels", "spec")
+    __slots__ = ("snapshot", "name", "config", "org", "isolated", "labels", "spec", "wait")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1425,6 +1425,7 @@ class CreateVmFromSnapshotRequest(_message.Message):
     ISOLATED_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
+    WAIT_FIELD_NUMBER: _ClassVar[int]
     snapshot: str
     name: str
     config: VmConfig
@@ -1432,7 +1433,8 @@ class CreateVmFromSnapshotRequest(_message.Message):
     isolated: bool
     labels: _containers.ScalarMap[str, str]
     spec: MachineSpec
-    def __init__(self, snapshot: _Optional[str] = ..., name: _Optional[str] = ..., config: _Optional[_Union[VmConfig, _Mapping]] = ..., org: _Optional[str] = ..., isolated: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ..., spec: _Optional[_Union[MachineSpec, _Mapping]] = ...) -> None: ...
+    wait: bool
+    def __init__(self, snapshot: _Optional[str] = ..., name: _Optional[str] = ..., config: _Optional[_Union[VmConfig, _Mapping]] = ..., org: _Optional[str] = ..., isolated: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ..., spec: _Optional[_Union[MachineSpec, _Mapping]] = ..., wait: _Optional[bool] = ...) -> None: ...
 
 class SnapshotInfo(_message.Message):
     __slots__ = ("snapshot_id", "name", "version", "status", "size_bytes", "updated_at", "vcpu", "memory_bytes", "use_count", "created_at", "failed_version", "failure_reason", "archived", "storage", "total_bytes", "shared_bytes", "source_name", "source_vm_id", "image_ref", "pause_us", "duration_ms")
