@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from openboxd.cli.admin import admin
 from openboxd.cli.auth import auth
 from openboxd.cli.base import Group, PipeClosed
 from openboxd.cli.checkpoint import checkpoint
@@ -23,6 +24,7 @@ from openboxd.cli.machine import machine
 from openboxd.cli.machine.connect import connect
 from openboxd.cli.machine.exec import NOT_RUN
 from openboxd.cli.machine.list import list_machines
+from openboxd.cli.org import org
 from openboxd.cli.output import note, report_error
 from openboxd.cli.snapshots import snapshots
 from openboxd.cli.state import State, pass_state
@@ -56,7 +58,7 @@ def cli(state: State, api_url: str) -> None:
 
 
 machine.add_command(checkpoint)
-for command in (machine, snapshots, auth, image, edge, daemon, doctor, version, completion, connect):
+for command in (machine, snapshots, auth, org, admin, image, edge, daemon, doctor, version, completion, connect):
     cli.add_command(command)
 
 snap = copy.copy(snapshots)

@@ -35,6 +35,24 @@ class SizeType(click.ParamType[int, str]):
         return int(match[1]) * UNITS[match[2].upper()]
 
 
+class LimitType(click.ParamType[int, str]):
+    """A whole number, or a size, that something is limited to; 0 or `none` for no limit."""
+
+    name = "limit"
+
+    def __init__(self, *, sizes: bool = False) -> None:
+        self._sizes = sizes
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if value in (0, "0", "none"):
+            return 0
+        if self._sizes:
+            return SizeType().convert(value, param, ctx)
+        if not str(value).isascii() or not str(value).isdigit() or int(value) >= 1 << 32:
+            self.fail(f"'{value}' is not a limit; give a whole number, or none", param, ctx)
+        return int(value)
+
+
 class GivenType(click.ParamType[str, str]):
     """A name that may be left out but is not empty: an unset variable of a script must not mean `any`."""
 
@@ -65,6 +83,8 @@ class PairType(click.ParamType[tuple[str, str], str]):
 
 
 GIVEN = GivenType()
+LIMIT = LimitType()
+LIMIT_SIZE = LimitType(sizes=True)
 LABEL = PairType(r"[^\s=]+", "a label; write it like role=web")
 VARIABLE = PairType(r"[A-Za-z_][A-Za-z0-9_]*", "an environment variable; write it like NAME=value")
 
@@ -117,6 +137,24 @@ def _paths(context: click.Context, machine: str, directory: str, begun: str) -> 
         return [f"{directory}{entry.name}{'/' if entry.is_dir else ''}" for entry in listing.entries]
 
     return [path for path in _ask(context, names) if path.startswith(begun) and path.isprintable()]
+
+
+def complete_org(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of the organizations one is in."""
+
+    async def names(client: Client) -> list[str]:
+        return [org.name for org in await client.orgs()]
+
+    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
+
+
+def complete_user(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of users."""
+
+    async def names(client: Client) -> list[str]:
+        return [user.name for user in await client.users()]
+
+    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
 
 
 def complete_image(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:

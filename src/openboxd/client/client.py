@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from openboxd.client.connection import BOXD_API, HOST, Connection, connected
 from openboxd.client.endpoint import Endpoint
 from openboxd.client.execution import Execution
+from openboxd.client.people import PeopleCalls
 from openboxd.client.sleep import SleepCalls
 from openboxd.client.snapshots import SnapshotCalls
 from openboxd.model import ExecRequest
@@ -18,7 +19,7 @@ SLICE = 1024 * 1024
 """Bytes of one message of a streamed upload."""
 
 
-class Client(SnapshotCalls, SleepCalls):
+class Client(SnapshotCalls, SleepCalls, PeopleCalls):
     """Calls that wait for a machine to do something have no deadline: the daemon bounds them."""
 
     def __init__(self, connection: Connection) -> None:
@@ -36,6 +37,8 @@ class Client(SnapshotCalls, SleepCalls):
         disk_bytes: int = 0,
         labels: Mapping[str, str] | None = None,
         isolated: bool = False,
+        org: str = "",
+        shared: bool = False,
     ) -> pb.CreateVmResponse:
         """Answers when the machine is scheduled; it boots by itself."""
         config = pb.VmConfig(vcpu=vcpu, memory_bytes=memory_bytes, disk_bytes=disk_bytes)
@@ -46,19 +49,23 @@ class Client(SnapshotCalls, SleepCalls):
             config=config,
             labels=dict(labels or {}),
             isolated=isolated,
+            org=org,
+            shared=shared,
         )
         return await self._connection.unary(f"{BOXD_API}CreateVm", request, pb.CreateVmResponse)
 
     async def machine(self, ref: str) -> pb.GetVmResponse:
         return await self._connection.unary(f"{BOXD_API}GetVm", pb.GetVmRequest(vm_id=ref), pb.GetVmResponse)
 
-    async def machines(self, selector: tuple[str, ...] = ()) -> list[pb.GetVmResponse]:
-        request = pb.ListVmsRequest(label_selector=selector)
+    async def machines(self, selector: tuple[str, ...] = (), org: str = "") -> list[pb.GetVmResponse]:
+        """All that the caller may use, or those of an organization."""
+        request = pb.ListVmsRequest(label_selector=selector, org=org, all_contexts=not org)
         return list((await self._connection.unary(f"{BOXD_API}ListVms", request, pb.ListVmsResponse)).vms)
 
     async def machines_and_authority(self) -> tuple[list[pb.GetVmResponse], str]:
         """All machines, and the public key of the authority that signs their SSH host keys."""
-        found = await self._connection.unary(f"{BOXD_API}ListVms", pb.ListVmsRequest(), pb.ListVmsResponse)
+        request = pb.ListVmsRequest(all_contexts=True)
+        found = await self._connection.unary(f"{BOXD_API}ListVms", request, pb.ListVmsResponse)
         return list(found.vms), found.ssh_host_key
 
     async def start(self, ref: str) -> None:

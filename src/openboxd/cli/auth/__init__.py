@@ -14,7 +14,7 @@ from openboxd.cli.state import State, pass_state
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
-    from openboxd.wire.boxd_api_pb2 import WhoamiResponse
+    from openboxd.wire.boxd_api_pb2 import OrgSummary, WhoamiResponse
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -27,19 +27,22 @@ def auth(state: State, context: click.Context) -> None:
 
 
 def _whoami(state: State) -> None:
-    async def work(client: Client) -> WhoamiResponse:
-        return await client.whoami()
+    async def work(client: Client) -> tuple[WhoamiResponse, list[OrgSummary]]:
+        return await client.whoami(), await client.orgs()
 
-    me = state.run(work)
-    # There is one account and no organizations here; scripts for the hosted service look for these.
+    me, orgs = state.run(work)
+    # No organization is the active one here: commands take --org. Scripts for the hosted service look for it.
     data = {
         "user_id": me.user_id,
         "display_name": me.display_name,
         "active_org": None,
-        "organizations": [],
+        "organizations": [{"id": one.id, "name": one.name, "active": False} for one in orgs],
+        "is_host_owner": me.is_host_owner,
         "ssh_keys": list(me.pubkey_fingerprints),
     }
     shown = [("user", me.display_name), ("id", me.user_id), ("SSH keys", ", ".join(me.pubkey_fingerprints))]
+    shown += [("organizations", ", ".join(one.name for one in orgs))] if orgs else []
+    shown += [("owner of the host", "yes")] if me.is_host_owner else []
     answer(state, data, facts(shown))
 
 

@@ -20,8 +20,10 @@ from openboxd.cli.machine.new import new
 from openboxd.cli.machine.power import reboot, start, stop
 from openboxd.cli.machine.proxy import proxy
 from openboxd.cli.machine.remove import remove
+from openboxd.cli.machine.share import share, unshare
 from openboxd.cli.machine.sleep import hibernate, resume, suspend, wake
 from openboxd.cli.machine.ssh_config import ssh_config
+from openboxd.cli.machine.usage import usage
 
 
 @click.group(cls=Group)
@@ -51,7 +53,10 @@ for command in (
     proxy,
     domain,
     expose,
+    share,
+    unshare,
     ssh_config,
+    usage,
     logs,
     events,
 ):

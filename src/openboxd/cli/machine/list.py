@@ -8,17 +8,19 @@ from openboxd.cli.base import Command
 from openboxd.cli.machine.describe import as_row, status, url
 from openboxd.cli.output import age, answer, note, size, table
 from openboxd.cli.state import State, pass_state
+from openboxd.cli.types import complete_org
 
 
 @click.command("list", cls=Command)
 @click.option("-l", "--label", "labels", multiple=True, metavar="KEY[=VALUE]", help="Only machines with this label.")
+@click.option("--org", default="", metavar="ORG", shell_complete=complete_org, help="Only those of an organization.")
 @pass_state
-def list_machines(state: State, labels: tuple[str, ...]) -> None:
-    """List the machines (short: ls).
+def list_machines(state: State, labels: tuple[str, ...], org: str) -> None:
+    """List the machines (short: ls): your own, and those that are shared with you.
 
     With --json: an array of {name, status, url, source, sharing}.
     """
-    machines = state.run(lambda client: client.machines(labels))
+    machines = state.run(lambda client: client.machines(labels, org))
     rows = [
         (vm.name, status(vm), str(vm.vcpu), size(vm.memory_bytes), vm.image_ref, age(vm.created_at), url(vm))
         for vm in machines

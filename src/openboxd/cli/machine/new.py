@@ -15,7 +15,7 @@ from openboxd.cli.output import answer, facts
 from openboxd.cli.progress import watching
 from openboxd.cli.ssh.refresh import refresh
 from openboxd.cli.state import State, pass_state
-from openboxd.cli.types import GIVEN, LABEL, SizeType, complete_image, complete_snapshot
+from openboxd.cli.types import GIVEN, LABEL, SizeType, complete_image, complete_org, complete_snapshot
 from openboxd.errors import MachineLost, OutcomeUnknown
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ WAIT_LIMIT = 600.0
     help="Hibernate it when nobody has used it for so long (default: 0, never).",
 )
 @click.option("--isolated", is_flag=True, help="Give it no way to boxd from inside: no command, no metadata.")
+@click.option(
+    "--org", default="", metavar="ORG", shell_complete=complete_org, help="Let it belong to an organization."
+)
+@click.option("--shared", is_flag=True, help="Let all members of the organization use it.")
 @click.option("--no-wait", is_flag=True, help="Return as soon as the machine is accepted, while it boots.")
 @pass_state
 def new(
@@ -74,6 +78,8 @@ def new(
     auto_suspend: int | None,
     auto_hibernate: int | None,
     isolated: bool,
+    org: str,
+    shared: bool,
     no_wait: bool,
 ) -> None:
     """Make machine NAME and wait until it runs.
@@ -91,6 +97,8 @@ def new(
 
     if snapshot and image:
         raise click.UsageError("--from-snapshot and --image exclude each other: a snapshot has its own image")
+    if snapshot and (org or shared):
+        raise click.UsageError("a machine from a snapshot is your own; share it with 'boxd machine share'")
 
     async def work(client: Client) -> GetVmResponse:
         size = {"vcpu": vcpu or 0, "memory_bytes": memory or 0}
@@ -100,7 +108,7 @@ def new(
             )
         else:
             created = await client.create(
-                name or "", image=image or "", **size, labels=dict(labels), isolated=isolated
+                name or "", image=image or "", **size, labels=dict(labels), isolated=isolated, org=org, shared=shared
             )
         if auto_suspend:
             await client.set_auto_suspend(created.vm_id, auto_suspend)
