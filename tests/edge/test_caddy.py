@@ -18,6 +18,9 @@ import pytest
 
 from openboxd.edge.caddy import Caddy, running
 from openboxd.edge.caddy_config import Front, caddy_config
+from openboxd.edge.gates import Gates
+from openboxd.edge.serve import findings
+from openboxd.host.programs import find
 from tests.edge.guests import LIMIT, Client, Guest, until
 from tests.edge.https import ZONE, Site, alive, app, made_front, serving
 
@@ -257,17 +260,32 @@ async def test_a_taken_port_is_reported_and_caddy_comes_when_it_is_free(tmp_path
         await asyncio.wait([task])
 
 
-async def test_a_missing_caddy_is_reported(tmp_path: Path) -> None:
-    async with made_front(tmp_path) as front, running(Caddy(front, tmp_path, program="no-such-caddy")) as caddy:
+async def test_a_missing_caddy_is_reported_and_started_when_it_is_there(tmp_path: Path) -> None:
+    program = tmp_path / "caddy-to-come"
+    async with (
+        made_front(tmp_path) as front,
+        running(Caddy(front, tmp_path, program=str(program), pauses=(0.05,))) as caddy,
+    ):
         await until(lambda: "not installed" in caddy.problem, "the report")
+        [told] = findings(caddy, Gates(tmp_path / "gates", "127.0.0.1"))
+        assert (told.subject, told.verdict) == ("HTTPS", "warning")
+        assert "machines have no HTTPS domains" in told.detail
+        program.symlink_to(find("caddy"))
+        await asyncio.wait_for(caddy.ready.wait(), LIMIT)
+        [told] = findings(caddy, Gates(tmp_path / "gates", "127.0.0.1"))
+        assert (told.subject, told.verdict) == ("HTTPS", "ok")
 
 
-async def test_a_refused_configuration_is_reported_with_caddys_words(tmp_path: Path) -> None:
+async def test_a_refused_configuration_is_reported_with_caddys_words_until_it_is_not_refused(tmp_path: Path) -> None:
     async with made_front(tmp_path) as front:
-        broken = replace(front, root=tmp_path / "no-such-certificate")
-        async with running(Caddy(broken, tmp_path, pauses=(30.0,))) as caddy:
+        missing = tmp_path / "no-such-certificate"
+        async with running(Caddy(replace(front, root=missing), tmp_path, pauses=(0.2,))) as caddy:
             await until(lambda: "no-such-certificate" in caddy.problem, "the report")
             assert caddy.problem.startswith("Caddy ended with status 1: ")
+            assert not caddy.ready.is_set()
+            missing.write_bytes(front.root.read_bytes())
+            await asyncio.wait_for(caddy.ready.wait(), LIMIT)
+            assert caddy.problem == ""
 
 
 DAEMON = """

@@ -116,3 +116,12 @@ def plain(port: int) -> int:
     with socket.create_connection(("127.0.0.1", port), timeout=LIMIT) as connection:
         connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
         return int(b"".join(iter(lambda: connection.recv(65536), b"")).split()[1])
+
+
+def first_line(port: int) -> str:
+    """What a service that speaks first says."""
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=LIMIT) as connection,
+        connection.makefile("rb") as said,
+    ):
+        return said.readline().decode()

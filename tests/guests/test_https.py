@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import socket
 import ssl
 from pathlib import Path
 
 import pytest
 
+from openboxd.host import pidfd
 from tests.guests import counting
 from tests.guests.counting import ZONE, ask
-from tests.lab import GOLDEN, Daemon
+from tests.lab import GOLDEN, HTTPS, Daemon, Lab
 
 pytestmark = pytest.mark.guest
 
@@ -23,7 +26,12 @@ ROUNDS = 10
 
 @pytest.fixture
 def context(daemon: Daemon, tmp_path: Path) -> ssl.SSLContext:
-    """A client that trusts what `boxd edge ca` prints, and nothing else."""
+    """See context_of."""
+    return context_of(daemon, tmp_path)
+
+
+def context_of(daemon: Daemon, tmp_path: Path) -> ssl.SSLContext:
+    """A client that trusts what `boxd edge ca` prints, and nothing else. HTTPS is served."""
     root = tmp_path / "root.crt"
     root.write_text(daemon.boxd("edge", "ca").stdout)
     made = counting.trusting(root)
@@ -102,3 +110,25 @@ def test_a_restart_of_the_daemon_is_a_wait_and_no_failure(
     print(f"\n{len(seen.waits)} requests, longest {max(seen.waits):.1f} s")
     assert seen.failures == []
     assert daemon.helpers() == before  # Caddy, and what holds the listening sockets
+
+
+def test_without_https_all_else_goes_on_and_it_comes_when_it_can(lab: Lab, tmp_path: Path) -> None:
+    """Somebody else has the port; later Caddy is killed."""
+    with socket.socket() as squatter:
+        squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        squatter.bind(("127.0.0.1", HTTPS))
+        squatter.listen()
+        with lab.daemon() as daemon:
+            doctor = daemon.boxd("doctor", check=False).stdout
+            assert f"127.0.0.1:{HTTPS} cannot be listened on (address already in use)" in " ".join(doctor.split())
+            assert daemon.sh("echo all else") == "all else\n"
+            port = daemon.json("machine", "get", GOLDEN)["ssh_port"]
+            assert counting.first_line(port).startswith("SSH-2.0-")
+            counting.start(daemon, 8000)
+            squatter.close()
+            made = context_of(daemon, tmp_path)
+            assert ask(made)[0] == 200
+            [caddy] = [pid for pid in daemon.helpers() if "caddy" in pidfd.arguments_of(pid)[0]]
+            os.kill(caddy, signal.SIGKILL)
+            counting.serving(made)
+            assert ask(made)[0] == 200
