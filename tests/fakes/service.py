@@ -16,6 +16,7 @@ from pathlib import Path
 
 from openboxd.api.ports import NewMachine
 from openboxd.control import changes, names, sizes
+from openboxd.control.permits import check_egress, check_networks
 from openboxd.errors import (
     AlreadyExists,
     InvalidArgument,
@@ -300,6 +301,12 @@ class FakeService(ServiceSnapshots, ServiceSleep, ServiceRoutes):
 
     async def set_idle_ignore_outbound(self, caller: Caller, ref: str, *, enabled: bool) -> None:
         await self._set(self.machine(caller, ref), idle_ignore_outbound=enabled)
+
+    async def set_networks(self, caller: Caller, ref: str, networks: Sequence[str]) -> Machine:
+        return await self._set(self.machine(caller, ref), networks=check_networks(networks))
+
+    async def set_egress_allow(self, caller: Caller, ref: str, entries: Sequence[str]) -> Machine:
+        return await self._set(self.machine(caller, ref), egress_allow=check_egress(entries))
 
     async def set_bot_protection(self, caller: Caller, ref: str, mode: str, *, enabled: bool) -> None:
         chosen = changes.bot_protection_mode(mode, enabled=enabled)

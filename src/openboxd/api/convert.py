@@ -63,6 +63,8 @@ def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.Ge
         billing_org_id=machine.org_id,
         status_reason=machine.status_reason,
         problems=service.problems(machine),
+        networks=machine.networks,
+        egress_allow=machine.egress_allow,
     )
 
 

@@ -20,8 +20,6 @@ def refuse_unoffered(request: pb.CreateVmRequest) -> None:
     asked = {
         "environment variables for a whole machine": request.env,
         "a start command for machines": request.cmd,
-        "networks": request.networks,
-        "isolated machines": request.isolated,
         "teams": request.team,
         "machine specs": request.HasField("spec"),
         "removing machines for want of use": config.srf.auto_destroy_timeout_secs,
@@ -48,6 +46,8 @@ def wanted(request: pb.CreateVmRequest) -> NewMachine:
         auto_hibernate_secs=request.config.srf.auto_hibernate_timeout_secs,
         idle_ignore_outbound=request.config.idle_ignore_outbound,
         routes=[(proxy.name, proxy.port) for proxy in request.config.network.proxies],
+        isolated=request.isolated,
+        networks=tuple(request.networks),
         org=request.org,
         shared=request.shared,
     )

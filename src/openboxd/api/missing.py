@@ -13,7 +13,6 @@ TOPICS = (
     ("Fork", "forks"),
     ("ProxyNodes", "proxy nodes"),
     ("Network", "networks"),
-    ("Egress", "egress rules"),
     ("Desktop", "desktops"),
     ("Token", "tokens"),
     ("Var|Secret", "variables and secrets"),

@@ -53,6 +53,7 @@ class NewMachine:
     idle_ignore_outbound: bool = False
     routes: Sequence[tuple[str, int]] = ()  # named ones: name, port
     isolated: bool = False  # without a way to boxd from inside
+    networks: Sequence[str] = ()
     org: str = ""  # name or id of an organization; empty = the caller's own
     shared: bool = False  # with that organization, or the caller's only one
 
@@ -197,6 +198,14 @@ class Service(People, Protocol):
     def custom_domains(self, caller: Caller) -> Sequence[CustomDomainView]: ...
     def domains_of(self, caller: Caller, machine: Machine) -> Sequence[CustomDomainView]: ...
     async def remove_custom_domain(self, caller: Caller, domain: str) -> None: ...
+
+    async def set_networks(self, caller: Caller, ref: str, networks: Sequence[str]) -> Machine:
+        """The whole set. Raises InvalidArgument, WrongState where the host cannot do it."""
+        ...
+
+    async def set_egress_allow(self, caller: Caller, ref: str, entries: Sequence[str]) -> Machine:
+        """The whole list; an empty one allows everything. Raises InvalidArgument, WrongState."""
+        ...
 
     def problems(self, machine: Machine) -> Sequence[str]:
         """What of a machine's ways in cannot be listened on, and why; the machine is one the caller may see."""

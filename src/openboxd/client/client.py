@@ -103,6 +103,16 @@ class Client(SnapshotCalls, SleepCalls, PeopleCalls):
         request = pb.SetIdleIgnoreOutboundRequest(vm_id=ref, enabled=enabled)
         await self._connection.unary(f"{BOXD_API}SetIdleIgnoreOutbound", request, pb.SetIdleIgnoreOutboundResponse)
 
+    async def set_networks(self, ref: str, networks: Sequence[str]) -> list[str]:
+        request = pb.SetVmNetworksRequest(vm_id=ref, networks=networks)
+        done = await self._connection.unary(f"{BOXD_API}SetVmNetworks", request, pb.SetVmNetworksResponse)
+        return list(done.networks)
+
+    async def set_egress_allow(self, ref: str, entries: Sequence[str]) -> list[str]:
+        request = pb.SetVmEgressAllowRequest(vm=ref, entries=entries)
+        done = await self._connection.unary(f"{BOXD_API}SetVmEgressAllow", request, pb.SetVmEgressAllowResponse)
+        return list(done.entries)
+
     async def set_bot_protection(self, ref: str, mode: str) -> None:
         request = pb.SetBotProtectionRequest(vm_id=ref, enabled=mode != "off", mode=mode)
         await self._connection.unary(f"{BOXD_API}SetBotProtection", request, pb.SetBotProtectionResponse)

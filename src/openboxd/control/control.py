@@ -14,6 +14,7 @@ from openboxd.control.guests import Guests
 from openboxd.control.keys import Account
 from openboxd.control.machines import Machines
 from openboxd.control.orgs import Organizations
+from openboxd.control.reach import Reach
 from openboxd.control.sleep import Sleep
 from openboxd.control.snapshots import Snapshots
 from openboxd.control.usage import Accounting
@@ -22,7 +23,9 @@ from openboxd.control.ways import WaysIn
 from openboxd.model import Caller, Finding, Image, Progress
 
 
-class Control(Account, Users, Organizations, Accounting, Machines, Sleep, WaysIn, Checkpoints, Snapshots, Guests):
+class Control(
+    Account, Users, Organizations, Accounting, Machines, Sleep, WaysIn, Reach, Checkpoints, Snapshots, Guests
+):
     """Implements `api.ports.Service`."""
 
     async def close(self, limit: float = 30.0) -> None:

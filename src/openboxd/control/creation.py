@@ -17,6 +17,7 @@ from openboxd.control import names, sizes
 from openboxd.control.access import Access
 from openboxd.control.changes import idle_secs
 from openboxd.control.images import Images
+from openboxd.control.permits import check_networks
 from openboxd.control.ports import ControlStore
 from openboxd.control.quotas import Quotas
 from openboxd.control.routes import Routes, check_routes, choose_public_port
@@ -52,6 +53,8 @@ class Wanted(Protocol):
     def routes(self) -> Sequence[tuple[str, int]]: ...
     @property
     def isolated(self) -> bool: ...
+    @property
+    def networks(self) -> Sequence[str]: ...
     @property
     def org(self) -> str: ...
     @property
@@ -125,11 +128,14 @@ class Creation:
         if new.name:
             self._check_free(new.name)
         org_id, shared = self._access.place(caller, new.org, shared=new.shared)
+        if new.networks and (reason := self._drivers.network.why_not()):
+            raise WrongState(f"no machine in a network was made: {reason}")
         await self._drivers.hypervisor.check()
         await self._quotas.refresh(caller.user_id)
         async with self._creating:  # name and address are chosen and taken in one go
             self._quotas.admit_new(caller.user_id, new.name, origin.size, origin.disk)
-            machine = replace(self._new_machine(caller, new, origin), org_id=org_id, shared=shared)
+            machine = self._new_machine(caller, new, origin)
+            machine = replace(machine, org_id=org_id, shared=shared, networks=check_networks(new.networks))
             await self._store.add_machine(machine)
         return machine
 
@@ -204,5 +210,6 @@ def check_wanted(new: Wanted) -> None:
     if new.restart_policy not in ("", "always", "never"):
         raise InvalidArgument(f"the restart policy is 'always' or 'never', not '{new.restart_policy}'")
     check_routes(new.routes)
+    check_networks(new.networks)
     if new.name:
         names.check_machine_name(new.name)

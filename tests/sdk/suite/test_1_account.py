@@ -99,8 +99,6 @@ NOT_OFFERED = {
     "hibernate": lambda c: c.machines.hibernate(GOLDEN),
     "wake": lambda c: c.machines.wake(GOLDEN),
     "fork": lambda c: c.machines.fork(GOLDEN),
-    "networks": lambda c: c.machines.set_networks(GOLDEN, ["n"]),
-    "egress": lambda c: c.machines.set_egress_allow(GOLDEN, ["example.com"]),
     "suspend timer": lambda c: c.machines.set_auto_suspend_timeout(GOLDEN, 30),
     "share": lambda c: c.machines.share(GOLDEN),
     "backup": lambda c: c.machines.backups.trigger(GOLDEN),

@@ -19,6 +19,7 @@ from openboxd.cli.machine.logs import logs
 from openboxd.cli.machine.new import new
 from openboxd.cli.machine.power import reboot, start, stop
 from openboxd.cli.machine.proxy import proxy
+from openboxd.cli.machine.reach import egress, networks
 from openboxd.cli.machine.remove import remove
 from openboxd.cli.machine.share import share, unshare
 from openboxd.cli.machine.sleep import hibernate, resume, suspend, wake
@@ -53,6 +54,8 @@ for command in (
     proxy,
     domain,
     expose,
+    networks,
+    egress,
     share,
     unshare,
     ssh_config,

@@ -70,6 +70,7 @@ def as_json(vm: GetVmResponse) -> dict[str, Any]:
         "created_at": iso(vm.created_at),
         "restart_policy": vm.restart_policy,
         "status_reason": vm.status_reason,
+        "egress": list(vm.egress_allow),
         "ssh_port": vm.ssh_port,
         "problems": list(vm.problems),
         "vcpu": vm.vcpu,

@@ -22,6 +22,7 @@ def get(state: State, machine: str) -> None:
         "memory_bytes": size(vm.memory_bytes),
         "resident_bytes": size(vm.resident_bytes),
         "disk_bytes": size(vm.disk_bytes),
+        "egress": ",".join(vm.egress_allow),
         "ssh_port": vm.ssh_port or "",
         "problems": "; ".join(vm.problems),
         "labels": ",".join(f"{key}={value}" for key, value in sorted(vm.labels.items())),

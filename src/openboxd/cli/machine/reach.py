@@ -1,0 +1,57 @@
+"""`boxd machine networks` and `boxd machine egress`: what a machine reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from openboxd.cli.base import Command
+from openboxd.cli.machine.describe import machine_argument
+from openboxd.cli.output import answer
+from openboxd.cli.state import State, pass_state
+
+
+@click.command("networks", cls=Command)
+@machine_argument
+@click.argument("networks", nargs=-1, metavar="[NETWORK]...")
+@click.option("--clear", is_flag=True, help="No networks: it reaches your other machines that have none.")
+@pass_state
+def networks(state: State, machine: str, networks: Sequence[str], clear: bool) -> None:
+    """Show or set the networks of machine NAME.
+
+    Machines reach each other if they share a network, or if none of them has any. What is named is the whole set.
+    """
+    _refuse_both(networks, clear)
+    if networks or clear:
+        found = state.run(lambda client: client.set_networks(machine, networks))
+    else:
+        found = list(state.run(lambda client: client.machine(machine)).networks)
+    shown = "\n".join(found) or f"machine '{machine}' is in no network: it reaches others that are in none"
+    answer(state, {"machine": machine, "networks": found}, shown)
+
+
+@click.command("egress", cls=Command)
+@machine_argument
+@click.argument("hosts", nargs=-1, metavar="[HOST]...")
+@click.option("--clear", is_flag=True, help="No list: it reaches everything.")
+@pass_state
+def egress(state: State, machine: str, hosts: Sequence[str], clear: bool) -> None:
+    """Show or set what machine NAME may reach of the world.
+
+    HOST is a name (example.com), all names below one ('*.example.com'), an IPv4 address or a range (203.0.113.0/24).
+    What is named is the whole list, and everything else is out of reach at once.
+    """
+    _refuse_both(hosts, clear)
+    if hosts or clear:
+        found = state.run(lambda client: client.set_egress_allow(machine, hosts))
+    else:
+        found = list(state.run(lambda client: client.machine(machine)).egress_allow)
+    answer(
+        state, {"machine": machine, "egress": found}, "\n".join(found) or f"machine '{machine}' reaches everything"
+    )
+
+
+def _refuse_both(named: Sequence[str], clear: bool) -> None:
+    if named and clear:
+        raise click.UsageError("--clear takes no names")
