@@ -19,7 +19,9 @@ from typing import Any
 
 from openboxd import __version__, images, logs
 from openboxd.api.front import listen
+from openboxd.api.inside import Inside
 from openboxd.api.server import serve as serve_api
+from openboxd.api.server import serve_inside
 from openboxd.api.tls import kept_tls
 from openboxd.client.config import config_path, read_config, write_config
 from openboxd.control import accounts
@@ -40,7 +42,7 @@ from openboxd.metrics import Metrics
 from openboxd.model import Finding, Image, Machine, MachineStatus
 from openboxd.network import choose
 from openboxd.pool import DirectoryPool, open_pool
-from openboxd.ports import Network, Pool, Report
+from openboxd.ports import GuestConnection, Network, Pool, Report
 from openboxd.qemu.hypervisor import QemuHypervisor
 from openboxd.settings import Settings
 from openboxd.store import SqlStore, open_store
@@ -140,17 +142,20 @@ async def daemon(
         why = partial(unserved, settings)
         gates = Gates(settings.gates_dir, settings.ways_host, waited=metrics.holds.observe, unserved=why, kept=kept)
         front: list[Caddy | None] = []  # what `doctor` asks, once it is there
+        doors: list[Inside] = []  # where visits of machines go, once it is there
         network = await choose(settings, store.machines)
-        control = _control(settings, store, pool, gates, network, front, metrics, fault)
+        control = _control(settings, store, pool, gates, network, front, metrics, fault, doors)
         try:
             await control.arrange_ways()
             gates.sweep()
             await control.team.recover()
             async with (
                 keep_house(store, pool, settings.home),
+                serve_inside(control, settings.run_dir) as inside,
                 kept_tls(lambda: _certificate(settings)) as tls,
                 serve_api(control, settings.listen, settings.run_dir, tls, settings.metrics) as address,
             ):
+                doors.append(inside)
                 await _first_start(settings, store, address)
                 async with serve_https(settings, kept, _local_address(address)) as caddy:
                     front.append(caddy)
@@ -221,6 +226,7 @@ def _control(
     front: Sequence[Caddy | None],
     metrics: Metrics,
     fault: Fault,
+    inside: Sequence[Inside],
 ) -> Control:
     hypervisor = QemuHypervisor(settings, lambda: _any_kernel(store, pool))
     authority = open_ssh_authority(settings.ssh_dir)
@@ -229,12 +235,16 @@ def _control(
     async def answer(agent_socket: Path, question: dict[str, Any]) -> dict[str, Any]:
         return await questions.answer(agent_socket.parent.name, question)
 
+    async def receive(agent_socket: Path, door: str, visit: GuestConnection) -> None:
+        if inside:
+            await inside[0].visit(agent_socket.parent.name, door, visit)
+
     drivers = Drivers(
         settings=settings,
         store=store,
         pool=pool,
         hypervisor=hypervisor,
-        connector=ChannelConnector(questions=answer),
+        connector=ChannelConnector(questions=answer, visits=receive),
         cmdline=images.cmdline,
         ways=gates,
         network=network,

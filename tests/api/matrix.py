@@ -47,6 +47,7 @@ class Kind(Enum):
     MANAGE = "changing a machine"
     REMOVE = "removing a machine"
     SHARE = "sharing a machine"
+    SELF = "a machine removing itself"
     KEEP = "taking something of a machine into an account"
     USAGE = "what a machine used"
     ACCOUNT = "things of an account that its private machines may use"
@@ -68,6 +69,7 @@ EXPECTED: dict[Kind, tuple[Is, ...]] = {
     Kind.MANAGE: (G, D, U, G, G, D, U, U),
     Kind.REMOVE: (G, D, U, D, G, D, U, U),
     Kind.SHARE: (G, D, U, D, D, D, U, U),
+    Kind.SELF: (D, D, D, G, G, D, D, G),
     Kind.KEEP: (G, G, U, G, G, D, D, U),
     Kind.USAGE: (G, D, U, D, D, D, D, D),
     Kind.ACCOUNT: (G, G, G, G, G, D, D, G),
@@ -121,6 +123,7 @@ ROWS: dict[str, Row] = {
     **_rows(Kind.MANAGE, "ExposePort UnexposePort", vm_port=5432),
     **_rows(Kind.SHARE, "ShareVm UnshareVm"),
     **_rows(Kind.REMOVE, "DestroyVm"),
+    **_rows(Kind.SELF, "Host.DestroySelf", confirm_name="none"),
     **_rows(Kind.USAGE, "GetVmUsage"),
     # -- accounts
     **_rows(Kind.KEEP, "CreateSnapshot", name="kept"),

@@ -53,6 +53,7 @@ def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.Ge
         idle_ignore_outbound=machine.idle_ignore_outbound,
         bot_protection=machine.bot_protection != "off",
         bot_protection_mode=machine.bot_protection,
+        isolated=machine.isolated,
         labels=dict(machine.labels),
         custom_domains=[custom_domain_to_wire(view) for view in service.domains_of(caller, machine)],
         created_by=machine.owner_id,

@@ -40,15 +40,29 @@ STATUS_TEXT_LIMIT = 2000
 """Characters of a status text. HTTP/2 peers refuse 8 KiB of headers, and the text is percent-encoded on the way."""
 
 
+Admit = Callable[[Service, Context], Awaitable[Caller]]
+"""Says who calls. Raises Unauthenticated."""
+
+
+async def with_key(service: Service, context: Context) -> Caller:
+    """Whoever holds the key or token that came with the call."""
+    return caller_of(service, context.invocation_metadata())
+
+
 def handlers(
-    service: Service, contract: ServiceDescriptor, methods: Mapping[str, Method], calls: Calls
+    service: Service,
+    contract: ServiceDescriptor,
+    methods: Mapping[str, Method],
+    calls: Calls,
+    admit: Admit = with_key,
 ) -> grpc.GenericRpcHandler[Any, Any]:
     """gRPC handlers for every call of `contract`; those not in `methods` refuse."""
     unknown = methods.keys() - contract.methods_by_name.keys()
     if unknown:
         raise ValueError(f"{contract.full_name} has no {', '.join(sorted(unknown))}")
     table = {
-        name: _handler(service, call, methods.get(name), calls) for name, call in contract.methods_by_name.items()
+        name: _handler(service, call, methods.get(name), calls, admit)
+        for name, call in contract.methods_by_name.items()
     }
     return grpc.method_handlers_generic_handler(contract.full_name, table)
 
@@ -58,17 +72,25 @@ def status_of(error: BoxdError) -> grpc.StatusCode:
     return grpc.StatusCode[error.status]
 
 
-def caller_of(service: Service, metadata: Any) -> Caller:
-    """Who sent this metadata. Raises Unauthenticated."""
+def credential_in(metadata: Any) -> str:
+    """The key or token in a call's metadata; empty without one."""
     for key, value in metadata or ():
         if key == "authorization":
             scheme, _, token = str(value).partition(" ")
             if scheme.lower() == "bearer" and token.strip():
-                return service.authenticate(token.strip())
+                return token.strip()
+    return ""
+
+
+def caller_of(service: Service, metadata: Any) -> Caller:
+    """Who sent this metadata. Raises Unauthenticated."""
+    credential = credential_in(metadata)
+    if credential:
+        return service.authenticate(credential)
     raise Unauthenticated("no API key came with the call; send it as 'authorization: Bearer <key>'")
 
 
-def _handler(service: Service, call: MethodDescriptor, method: Method | None, calls: Calls) -> Any:
+def _handler(service: Service, call: MethodDescriptor, method: Method | None, calls: Calls, admit: Admit) -> Any:
     answer: Method = method or refusal(call.name)
     streams = inspect.isasyncgenfunction(answer)  # a refusal of a streaming call is not one
 
@@ -80,12 +102,12 @@ def _handler(service: Service, call: MethodDescriptor, method: Method | None, ca
 
     async def single(request: Any, context: Context) -> Any:
         with calls.under_way(call.name, streams=call.client_streaming) as record:
-            caller = _admit(service, context, record)
+            caller = await _admitted(service, context, record, admit)
             return await answer(service, caller, read(request))
 
     async def stream(request: Any, context: Context) -> None:
         with calls.under_way(call.name, streams=True) as record:
-            caller = _admit(service, context, record)
+            caller = await _admitted(service, context, record, admit)
             if streams:
                 await _send(context, answer(service, caller, read(request)))
             else:
@@ -123,9 +145,9 @@ async def _messages(name: str, parse: Callable[[bytes], Any], stream: AsyncItera
         yield _message(name, parse, data)
 
 
-def _admit(service: Service, context: Context, record: Call) -> Caller:
+async def _admitted(service: Service, context: Context, record: Call, admit: Admit) -> Caller:
     try:
-        caller = caller_of(service, context.invocation_metadata())
+        caller = await admit(service, context)
     except Unauthenticated:
         log.info("refused %s of %s: no valid credential", record.name, address_of(context.peer()))
         raise

@@ -104,6 +104,13 @@ async def unlink_ssh_key(
     return host_pb.UnlinkSshKeyResponse()
 
 
+async def destroy_self(
+    service: Service, caller: Caller, request: host_pb.DestroySelfRequest
+) -> host_pb.DestroySelfResponse:
+    machine = await service.destroy_self(caller, request.confirm_name)
+    return host_pb.DestroySelfResponse(name=machine.name, vm_id=machine.id)
+
+
 async def root_certificate(
     service: Service, caller: Caller, request: host_pb.RootCertificateRequest
 ) -> host_pb.RootCertificateResponse:
@@ -112,6 +119,7 @@ async def root_certificate(
 
 METHODS: dict[str, Method] = {
     "RootCertificate": root_certificate,
+    "DestroySelf": destroy_self,
     "BuildImage": build_image,
     "ListImages": list_images,
     "RemoveImage": remove_image,

@@ -86,6 +86,25 @@ class Service(People, Protocol):
         """Be told the id of every key whose calls must end from now on, and why; no reason: it was deleted."""
         ...
 
+    # -- from inside machines
+    def machine_inside(self, run_id: str) -> Machine:
+        """The machine that this run is. Raises Unauthenticated: none; PermissionDenied: it is isolated."""
+        ...
+
+    def inside_caller(self, run_id: str, credential: str) -> Caller:
+        """Who calls over the channel of a run: the machine, or whoever holds the key that came with the call.
+
+        Raises Unauthenticated, also for a token of another machine; PermissionDenied."""
+        ...
+
+    async def mint_token(self, run_id: str) -> Token:
+        """A token for the machine that this run is, good over its own channel. Raises as `machine_inside` does."""
+        ...
+
+    async def destroy_self(self, caller: Caller, confirm_name: str) -> Machine:
+        """The machine that speaks is removed in a moment. Raises PermissionDenied, InvalidArgument (its name)."""
+        ...
+
     # -- machines
     async def create_machine(self, caller: Caller, new: NewMachine) -> Machine:
         """Answers when the machine is scheduled (status pending or starting); it boots by itself.
@@ -258,9 +277,9 @@ class Service(People, Protocol):
         ...
 
     async def create_from_snapshot(
-        self, caller: Caller, ref: str, new: NewMachine, given: Collection[str] = ()
+        self, caller: Caller, ref: str, new: NewMachine, given: Collection[str] = (), *, wait: bool = False
     ) -> Machine:
-        """Answers when the machine is scheduled. `ref` may name a version (base:v2). Of the idle settings it has
+        """Answers when the machine is scheduled, or with `wait` when it runs. `ref` may name a version (base:v2). Of the idle settings it has
         those of `new` that are `given`, else the captured ones.
 
         Raises: as create_machine; InvalidArgument for another size; WrongState unless there is such a version."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -30,9 +30,11 @@ from openboxd.api import (
     users,
 )
 from openboxd.api.calls import Calls
-from openboxd.api.door import MESSAGE_LIMIT, Method, handlers
+from openboxd.api.door import MESSAGE_LIMIT, Admit, Method, handlers, with_key
 from openboxd.api.exchange import Exchange
 from openboxd.api.front import Front, listen
+from openboxd.api.inside import OPTIONS as INSIDE_OPTIONS
+from openboxd.api.inside import Inside
 from openboxd.api.ports import Service
 from openboxd.api.tls import Tls
 from openboxd.host.files import make_directory, remove
@@ -117,6 +119,15 @@ async def _backend(service: Service, path: Path) -> AsyncIterator[None]:
         await server.stop(GRACE)
 
 
+@asynccontextmanager
+async def serve_inside(service: Service, run_dir: Path) -> AsyncIterator[Inside]:
+    """Serve what comes from inside machines while the block runs; the value takes their visits."""
+    make_directory(run_dir)
+    inside = Inside(service, run_dir)
+    async with inside.serving(lambda calls: build_server(service, calls, inside.admit, INSIDE_OPTIONS)):
+        yield inside
+
+
 @contextmanager
 def _private(run_dir: Path | None) -> Iterator[Path]:
     """The directory of the socket: the daemon's, or one of our own for as long as we serve."""
@@ -128,11 +139,16 @@ def _private(run_dir: Path | None) -> Iterator[Path]:
         yield run_dir
 
 
-def build_server(service: Service, calls: Calls) -> grpc.aio.Server:
+def build_server(
+    service: Service, calls: Calls, admit: Admit = with_key, options: Sequence[tuple[str, int]] = OPTIONS
+) -> grpc.aio.Server:
     """A server that listens nowhere yet; needs a running event loop."""
-    server = grpc.aio.server(options=OPTIONS)
+    server = grpc.aio.server(options=options)
     server.add_generic_rpc_handlers(
-        (handlers(service, BOXD_API, METHODS, calls), handlers(service, HOST, HOST_METHODS, calls)),
+        (
+            handlers(service, BOXD_API, METHODS, calls, admit),
+            handlers(service, HOST, HOST_METHODS, calls, admit),
+        ),
     )
     reflection.enable_server_reflection((BOXD_API.full_name, HOST.full_name, reflection.SERVICE_NAME), server)
     return server

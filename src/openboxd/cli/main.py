@@ -23,6 +23,7 @@ from openboxd.cli.image import image
 from openboxd.cli.machine import machine
 from openboxd.cli.machine.connect import connect
 from openboxd.cli.machine.exec import NOT_RUN
+from openboxd.cli.machine.get import get
 from openboxd.cli.machine.list import list_machines
 from openboxd.cli.org import org
 from openboxd.cli.output import note, report_error
@@ -54,6 +55,8 @@ def cli(state: State, api_url: str) -> None:
     The daemon's address comes from BOXD_BASE_URL and the key from BOXD_TOKEN or BOXD_API_KEY; without them both come
     from ~/.config/boxd/config.json (BOXD_CONFIG names another file), which the daemon writes when it first starts.
     """
+    if api_url and state.here is not None:
+        raise click.UsageError("a machine reaches the daemon that it belongs to and no other; leave --api-url out")
     state.api_url = api_url or state.api_url
 
 
@@ -65,6 +68,10 @@ snap = copy.copy(snapshots)
 snap.hidden = True
 cli.add_command(snap, "snap")
 
+info = copy.copy(get)
+info.help = "Show everything about machine NAME: 'boxd machine get'."
+cli.add_command(info, "info")
+
 ls = copy.copy(list_machines)
 ls.help = (list_machines.help or "").replace(
     "List the machines (short: ls).", "List the machines: 'boxd machine list'."
@@ -73,11 +80,19 @@ cli.add_command(ls, "ls")
 
 
 def main() -> NoReturn:
-    """Run, and turn every outcome into an exit status and at most one line of error."""
+    """Run, and exit with the status."""
+    state = State()  # lives until the end: taking its connection down can abort the process
+    status = carry_out(state)
+    # Not sys.exit: Python would flush again what nobody reads, and gRPC's threads, which outlive the work, can abort
+    # a process in its last moments. Nothing of ours is left to be done.
+    os._exit(status)
+
+
+def carry_out(state: State) -> int:
+    """Run what `sys.argv` says, and turn every outcome into an exit status and at most one line of error."""
     if any("\udc80" <= letter <= "\udcff" for argument in sys.argv for letter in argument):
         report_error("an argument is not text in UTF-8; names, paths and commands travel as such")
-        os._exit(NOT_RUN if {"exec", "connect"} & set(sys.argv[1:4]) else 2)
-    state = State()  # lives until the end: taking its connection down can abort the process
+        return NOT_RUN if {"exec", "connect"} & set(sys.argv[1:4]) else 2
     try:
         status = _run(state)
         sys.stdout.flush()
@@ -86,9 +101,7 @@ def main() -> NoReturn:
     except SystemExit as end:  # the shell's completion ends this way
         status = end.code if isinstance(end.code, int) else 0
         sys.stdout.flush()
-    # Not sys.exit: Python would flush again what nobody reads, and gRPC's threads, which outlive the work, can abort
-    # a process in its last moments. Nothing of ours is left to be done.
-    os._exit(status)
+    return status
 
 
 def _run(state: State) -> int:

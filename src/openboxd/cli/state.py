@@ -16,6 +16,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Here:
+    """The machine that a command is typed in, which the daemon runs for it.
+
+    Attributes:
+        name: what the machine is called now.
+        directory: where the command was typed: a path of the machine.
+        superuser: it was root who typed it.
+        tell: tells the daemon something about this run; see openboxd.api.inside_cli.
+    """
+
+    name: str
+    directory: str
+    superuser: bool
+    tell: Callable[[bytes], None]
+
+
 @dataclass
 class State:
     """Options that may stand before or after any command, and the one connection of this process."""
@@ -24,6 +41,9 @@ class State:
     api_url: str = ""
     last_word: str = ""
     """What to say if Ctrl-C ends the command."""
+
+    here: Here | None = None
+    """Set in a machine."""
 
     _runner: asyncio.Runner | None = None
     _connection: AbstractAsyncContextManager[Client] | None = None
@@ -47,9 +67,9 @@ class State:
     async def _connect(self) -> Client:
         if self._client is None:
             from openboxd.client.client import open_client
-            from openboxd.client.endpoint import resolve
+            from openboxd.client.endpoint import AT_HAND, resolve
 
-            self._connection = open_client(resolve(self.api_url))
+            self._connection = open_client(resolve(self.api_url) if self.here is None else AT_HAND)
             self._client = await self._connection.__aenter__()
         return self._client
 

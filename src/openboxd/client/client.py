@@ -182,6 +182,11 @@ class Client(SnapshotCalls, SleepCalls, PeopleCalls):
         request, path = pb.RemoveCustomDomainRequest(domain=domain), f"{BOXD_API}RemoveCustomDomain"
         await self._connection.unary(path, request, pb.RemoveCustomDomainResponse)
 
+    async def destroy_self(self, confirm_name: str) -> host_pb.DestroySelfResponse:
+        """From inside a machine: remove it."""
+        request, path = host_pb.DestroySelfRequest(confirm_name=confirm_name), f"{HOST}DestroySelf"
+        return await self._connection.unary(path, request, host_pb.DestroySelfResponse)
+
     async def root_certificate(self) -> str:
         """PEM of the root behind the machines' HTTPS domains."""
         request, path = host_pb.RootCertificateRequest(), f"{HOST}RootCertificate"

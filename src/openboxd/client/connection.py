@@ -32,7 +32,7 @@ class Connection:
     def __init__(self, endpoint: Endpoint, channel: grpc.aio.Channel) -> None:
         self.url = endpoint.address.url
         self._channel = channel
-        self._metadata = (("authorization", f"Bearer {endpoint.token}"),)
+        self._metadata = (("authorization", f"Bearer {endpoint.token}"),) if endpoint.token else ()
 
     async def unary(self, path: str, request: Message, answer: type[M], timeout: float | None = CALL_LIMIT) -> M:
         """One request, one answer."""

@@ -37,6 +37,10 @@ class Endpoint:
     token: str
 
 
+AT_HAND = Endpoint(Address("boxd", "unix:/api.sock", tls=False, loopback=True), token="")
+"""The daemon as a command has it that runs for a machine: the socket is its only way out, and says which machine."""
+
+
 def parse_url(url: str) -> Address:
     """`http://` is plain HTTP/2, `https://` TLS; a bare host:port is TLS unless it is this host.
 

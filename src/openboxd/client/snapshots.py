@@ -41,13 +41,15 @@ class SnapshotCalls:
         memory_bytes: int,
         labels: Mapping[str, str],
         isolated: bool = False,
+        wait: bool = False,
     ) -> pb.CreateVmResponse:
-        """Answers when the machine is scheduled; it starts by itself. Zeros mean the snapshot's own size."""
+        """Answers when the machine is scheduled, or with `wait` when it runs. Zeros mean the snapshot's own size."""
         config = pb.VmConfig(vcpu=vcpu, memory_bytes=memory_bytes)
         request = pb.CreateVmFromSnapshotRequest(
-            snapshot=snapshot, name=name, config=config, labels=dict(labels), isolated=isolated
+            snapshot=snapshot, name=name, config=config, labels=dict(labels), isolated=isolated, wait=wait
         )
-        return await self._connection.unary(f"{BOXD_API}CreateVmFromSnapshot", request, pb.CreateVmResponse)
+        path = f"{BOXD_API}CreateVmFromSnapshot"
+        return await self._connection.unary(path, request, pb.CreateVmResponse, None)
 
     async def remove_snapshot(self, ref: str) -> None:
         request = pb.DeleteSnapshotRequest(name=ref)

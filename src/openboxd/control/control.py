@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from openboxd.control.checkpoints import Checkpoints
 from openboxd.control.guests import Guests
-from openboxd.control.keys import Account
+from openboxd.control.inside import Inside
 from openboxd.control.machines import Machines
 from openboxd.control.orgs import Organizations
 from openboxd.control.reach import Reach
@@ -24,7 +24,7 @@ from openboxd.model import Caller, Finding, Image, Progress
 
 
 class Control(
-    Account, Users, Organizations, Accounting, Machines, Sleep, WaysIn, Reach, Checkpoints, Snapshots, Guests
+    Inside, Users, Organizations, Accounting, Machines, Sleep, WaysIn, Reach, Checkpoints, Snapshots, Guests
 ):
     """Implements `api.ports.Service`."""
 

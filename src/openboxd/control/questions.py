@@ -1,4 +1,5 @@
-"""What a machine's agent may ask: which key may log in, and which SSH host key the machine has.
+"""What a machine's agent may ask: which key may log in, which SSH host key the machine has, and whether there is a
+way to boxd from inside.
 
 Which machine asks is known by the run whose channel the question came through, never by what it says.
 """
@@ -46,6 +47,8 @@ class Questions:
                 return {"keys": self._keys(machine, question.get("user"), question.get("fingerprint"))}
             case "identity":
                 return await self._identity(machine, question.get("certificate"))
+            case "inside":
+                return {"open": not machine.isolated}
         raise NotSupported("this daemon does not answer such a question")
 
     def _keys(self, machine: Machine, user: object, fingerprint: object) -> list[str]:

@@ -57,7 +57,7 @@ _GATEWAY, _PORT = "10.213.0.1", 9002
 _HINT = f"BOXD_PROXY_ENDPOINT={_GATEWAY}:{_PORT}"
 _DOOR = (
     f"[RoutingPolicyRule]\nTo={_GATEWAY}\nIPProtocol=tcp\nDestinationPort={_PORT}\nTable={_PORT}\nPriority={_PORT}\n\n"
-    f"[Route]\nDestination={_GATEWAY}/32\nType=local\nTable={_PORT}\n"
+    f"[Route]\nDestination={_GATEWAY}/32\nType=local\nTable={_PORT}\nPreferredSource=127.0.0.1\n"
 )
 
 EARLY: dict[str, tuple[str, int]] = {

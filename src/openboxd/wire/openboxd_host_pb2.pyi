@@ -338,3 +338,17 @@ class UnlinkSshKeyRequest(_message.Message):
 class UnlinkSshKeyResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class DestroySelfRequest(_message.Message):
+    __slots__ = ("confirm_name",)
+    CONFIRM_NAME_FIELD_NUMBER: _ClassVar[int]
+    confirm_name: str
+    def __init__(self, confirm_name: _Optional[str] = ...) -> None: ...
+
+class DestroySelfResponse(_message.Message):
+    __slots__ = ("name", "vm_id")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VM_ID_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    vm_id: str
+    def __init__(self, name: _Optional[str] = ..., vm_id: _Optional[str] = ...) -> None: ...

@@ -80,6 +80,11 @@ class HostStub:
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateRequest.SerializeToString,
                 response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateResponse.FromString,
                 _registered_method=True)
+        self.DestroySelf = channel.unary_unary(
+                '/openboxd.v1.Host/DestroySelf',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.DestroySelfRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.DestroySelfResponse.FromString,
+                _registered_method=True)
         self.Doctor = channel.unary_unary(
                 '/openboxd.v1.Host/Doctor',
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.DoctorRequest.SerializeToString,
@@ -196,6 +201,13 @@ class HostServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DestroySelf(self, request, context):
+        """From inside only: the machine that asks is removed, in a moment. The name must be its own.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Doctor(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -307,6 +319,11 @@ def add_HostServicer_to_server(servicer, server):
                     servicer.RootCertificate,
                     request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateRequest.FromString,
                     response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateResponse.SerializeToString,
+            ),
+            'DestroySelf': grpc.unary_unary_rpc_method_handler(
+                    servicer.DestroySelf,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.DestroySelfRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.DestroySelfResponse.SerializeToString,
             ),
             'Doctor': grpc.unary_unary_rpc_method_handler(
                     servicer.Doctor,
@@ -602,6 +619,33 @@ class Host:
             '/openboxd.v1.Host/RootCertificate',
             openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateRequest.SerializeToString,
             openboxd_dot_wire_dot_openboxd__host__pb2.RootCertificateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DestroySelf(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/DestroySelf',
+            openboxd_dot_wire_dot_openboxd__host__pb2.DestroySelfRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.DestroySelfResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from openboxd.cli.base import MachineArgument
 from openboxd.cli.output import duration, iso
 from openboxd.cli.types import complete_machine
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., object])
 
-machine_argument: Callable[[F], F] = click.argument("machine", metavar="NAME", shell_complete=complete_machine)
+machine_argument: Callable[[F], F] = click.argument(
+    "machine", cls=MachineArgument, metavar="NAME", shell_complete=complete_machine
+)
 
 
 def status(vm: GetVmResponse) -> str:
@@ -75,10 +78,10 @@ def as_json(vm: GetVmResponse) -> dict[str, Any]:
         "problems": list(vm.problems),
         "vcpu": vm.vcpu,
         "memory_bytes": vm.memory_bytes,
+        "resident_bytes": vm.resident_bytes,
         "disk_bytes": vm.disk_bytes,
         "labels": dict(vm.labels),
         "last_connected": iso(vm.last_connected_ms / 1000) if vm.last_connected_ms else "",
-        "resident_bytes": vm.resident_bytes,
         "delete_at": iso(vm.delete_at_ms / 1000) if vm.delete_at_ms else "",
         "created_by": vm.created_by_name or vm.created_by,
     }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from openboxd.cli.base import Command
+from openboxd.cli.base import Command, MachineArgument
 from openboxd.cli.output import answer, table
 from openboxd.cli.state import State, pass_state
 from openboxd.cli.types import complete_machine
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("expose", cls=Command)
-@click.argument("machine", metavar="[NAME]", default="", shell_complete=complete_machine)
+@click.argument("machine", cls=MachineArgument, metavar="[NAME]", default="", shell_complete=complete_machine)
 @click.argument("port", required=False, type=click.IntRange(1, 65535))
 @click.option("--tcp", is_flag=True, help="For TCP; a port that is not exposed yet is, unless told otherwise.")
 @click.option("--udp", is_flag=True, help="For UDP.")

@@ -160,15 +160,16 @@ class Command:
                 for kind, data in wire.receive():
                     if kind == b"C":
                         return data[0]
-                    self._take(kind, data)
+                    self._take(wire, kind, data)
 
-    def _take(self, kind: bytes, data: bytes) -> None:
+    def _take(self, wire: Wire, kind: bytes, data: bytes) -> None:
         if kind == b"O":
             _write(1, data)
         elif kind == b"X":
             _write(2, data)
         elif kind == b"R":
             self._run = data
+            wire.send(b"R")
 
     def _feed(self, wire: Wire) -> None:
         try:

@@ -31,7 +31,7 @@ MAX_OPEN = 30
 AT_ONCE, RATE = 200.0, 8.0
 """Connections that are passed on in one go, and further ones a second; the others wait. The daemon gives up a channel
 that opens a thousand streams a minute."""
-_FREEBIND = 15
+_FREEBIND, _TRANSPARENT = 15, 19
 _READABLE = select.EPOLLIN | select.EPOLLONESHOT
 
 
@@ -170,7 +170,8 @@ def _bound(place: str) -> _socket.socket:
         host, _, port = place.rpartition(":")
         listener = _socket.socket(_socket.AF_INET, kind)
         listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
-        listener.setsockopt(_socket.IPPROTO_IP, _FREEBIND, 1)  # the address is the host's, and may not be there yet
+        listener.setsockopt(_socket.IPPROTO_IP, _FREEBIND, 1)  # the address is the host's,
+        listener.setsockopt(_socket.IPPROTO_IP, _TRANSPARENT, 1)  # and answers come from it all the same
         listener.bind((host, int(port)))
     listener.listen(BACKLOG)
     return listener

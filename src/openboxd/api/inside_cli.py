@@ -1,0 +1,144 @@
+"""The `boxd` command as it is typed in a machine: run here, its streams played there.
+
+The command is a process of its own (`openboxd.cli.inside`) that can reach nothing but a socket of ours, and what
+comes over that is the machine's, by the run whose channel brought the command. It is ended when the guest's side
+goes, unless it asked to be kept over a restore of its own machine: then the process in the restored guest, which is
+the one of the captured moment, comes back and asks what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from openboxd.api.inside_nursery import Nursery
+from openboxd.api.inside_run import Run, Serve
+from openboxd.api.inside_wire import SIGNALS, Frames, parse_size, parse_start
+from openboxd.errors import BoxdError, Exhausted, Interrupted, InvalidArgument
+from openboxd.host.files import make_directory
+from openboxd.model import Machine
+from openboxd.ports import GuestConnection
+
+PER_MACHINE, ALTOGETHER = 8, 128
+"""Commands at a time. One takes some 20 MB of its own."""
+
+KEEP = 600.0
+"""Seconds for which the outcome of a command that outlives a restore is kept."""
+
+REFUSED = 125
+
+log = logging.getLogger(__name__)
+
+
+class Commands:
+    """The commands of all machines."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._nursery = Nursery()
+        self._runs: dict[str, Run] = {}
+        self._work: dict[str, asyncio.Task[None]] = {}
+
+    async def serve(self, machine: Machine, connection: GuestConnection, api: Serve) -> None:
+        """One connection of a guest's command. Raises Interrupted if the guest goes first."""
+        frames = Frames(connection)
+        try:
+            first = await frames.read()
+            if first is None:
+                return
+            run = self._begin(machine, frames, api, *first)
+            await self._attend(run, frames)
+        except Interrupted:
+            raise
+        except BoxdError as error:
+            await frames.write(b"X", f"error: {error.message}\n".encode())
+            await frames.write(b"C", bytes([REFUSED]))
+
+    def _begin(self, machine: Machine, frames: Frames, api: Serve, kind: bytes, payload: bytes) -> Run:
+        """The command that is asked for: a new one, or one that its machine was restored under."""
+        if kind == b"A":
+            found = self._runs.get(payload.decode("ascii", "replace"))
+            if found is None or found.machine_id != machine.id or not found.kept_over:
+                raise InvalidArgument("this machine was restored, and nothing is known of the command any more")
+            found.frames = frames
+            return found
+        if kind != b"S":
+            raise InvalidArgument("that is not how a command begins")
+        running = [run for run in self._runs.values() if run.status is None]
+        if len(running) >= ALTOGETHER or sum(run.machine_id == machine.id for run in running) >= PER_MACHINE:
+            raise Exhausted(
+                f"{PER_MACHINE} boxd commands run in machine '{machine.name}' already; wait for one to end"
+            )
+        ident = secrets.token_hex(16)
+        run = self._runs[ident] = Run(ident, machine.id, frames)
+        make_directory(self._directory)
+        work = run.carry_out(self._nursery, self._directory / ident[:12], machine.name, parse_start(payload), api)
+        task = self._work[ident] = asyncio.create_task(work, name=f"command of machine {machine.name}")
+        task.add_done_callback(lambda done: self._ended(run, done))
+        return run
+
+    def _ended(self, run: Run, task: asyncio.Task[None]) -> None:
+        del self._work[run.id]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a command of machine %s failed", run.machine_id, exc_info=error)
+        run.end()
+        keep = KEEP if run.kept_over else 0.0
+        asyncio.get_running_loop().call_later(keep, self._runs.pop, run.id, None)
+
+    async def _attend(self, run: Run, frames: Frames) -> None:
+        """Listen to the guest's side until either is through."""
+        await run.catch_up(frames)
+        hearing = asyncio.create_task(_hear(run, frames))
+        ended = asyncio.create_task(run.ended.wait())
+        try:
+            await asyncio.wait([hearing, ended], return_when=asyncio.FIRST_COMPLETED)
+            if not ended.done():
+                self._left(run, frames, hearing)
+                return
+        finally:
+            for task in (hearing, ended):
+                task.cancel()
+            await asyncio.wait([hearing, ended])
+        if run.frames is frames:
+            await frames.write(b"C", bytes([REFUSED if run.status is None else run.status]))
+
+    def _left(self, run: Run, frames: Frames, hearing: asyncio.Task[None]) -> None:
+        """The guest's side has gone: by itself, or with its whole machine."""
+        if run.frames is not frames:
+            return  # it has come back on another connection
+        run.frames = None
+        error = None if hearing.cancelled() else hearing.exception()
+        if not (run.kept_over and isinstance(error, Interrupted)):
+            run.give_up()
+        if error is not None and not isinstance(error, Interrupted):
+            raise error
+
+    async def close(self) -> None:
+        """End all commands."""
+        for task in list(self._work.values()):
+            task.cancel()
+        if self._work:
+            await asyncio.wait(list(self._work.values()))
+        await self._nursery.close()
+
+
+async def _hear(run: Run, frames: Frames) -> None:
+    """What the guest's side says, until it goes. Raises Interrupted, InvalidArgument."""
+    while (frame := await frames.read()) is not None:
+        kind, payload = frame
+        if kind == b"I":
+            await run.feed(payload)
+        elif kind == b"E":
+            await run.feed_end()
+        elif kind == b"W":
+            with suppress(ValueError):
+                run.resize(parse_size(payload))
+        elif kind == b"K" and len(payload) == 1 and payload[0] in SIGNALS:
+            run.signal(payload[0])
+        elif kind == b"R":
+            run.known()
+        else:
+            raise InvalidArgument("that is nothing that a command is told")

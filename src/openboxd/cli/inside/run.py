@@ -1,0 +1,39 @@
+"""Running one command for a machine, in a process that is in the sandbox already."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from openboxd.cli.main import carry_out, cli
+from openboxd.cli.state import Here, State
+
+CONTROL = 3
+
+OUTSIDE = (("daemon",), ("doctor",), ("auth",), ("admin",), ("machine", "ssh-config"), ("image", "build"))
+"""Commands about the host, the account or files of the user's own computer: machines do not have them."""
+
+
+def run(job: Mapping[str, Any]) -> int:
+    """The exit status. `job` is what the daemon asked for: args, name, directory, superuser."""
+    for path in OUTSIDE:
+        _take_out(cli, path)
+    sys.argv = ["boxd", *job["args"]]
+    here = Here(str(job["name"]), str(job["directory"]), bool(job["superuser"]), tell)
+    return carry_out(State(here=here))
+
+
+def tell(text: bytes) -> None:
+    """Tell the daemon something about this run."""
+    os.write(CONTROL, text)
+
+
+def _take_out(group: click.Command | None, path: tuple[str, ...]) -> None:
+    for name in path[:-1]:
+        group = group.commands.get(name) if isinstance(group, click.Group) else None
+    if isinstance(group, click.Group):
+        group.commands.pop(path[-1], None)
