@@ -104,6 +104,27 @@ async def test_one_in_use_stays(boxd, web, service):
     )
 
 
+async def test_a_machine_is_made_from_one(boxd, web, service):
+    await boxd("snapshots", "save", "web", "base")
+    done = await boxd("machine", "new", "copy", "--from-snapshot", "base", "--label", "a=b", "--json")
+    assert (done.status, done.json["name"], done.json["status"]) == (0, "copy", "running"), done.err
+    assert done.json["source"] == "snapshot/base:v1" and service.machine(None, "copy").labels == {"a": "b"}
+    assert (await boxd("snapshots", "list", "--json")).json[0]["used"] == "1"
+    clash = await boxd("machine", "new", "other", "--from-snapshot", "base", "--image", "debian")
+    assert clash.status == 2 and "exclude each other" in clash.err
+
+
+async def test_one_that_does_not_come_up_is_gone_and_its_maker_told_why(boxd, web, service):
+    await boxd("snapshots", "save", "web", "base")
+    service.fail_boot = "its guest has not become another machine"
+    done = await boxd("machine", "new", "copy", "--from-snapshot", "base")
+    assert (done.status, done.out) == (1, b"")
+    assert done.err == (
+        "error: machine 'copy' was not made from snapshot 'base' and is removed: "
+        "its guest has not become another machine\n"
+    )
+
+
 async def test_names_are_completed(boxd, web):
     for name in ("base", "other"):
         await boxd("snapshots", "save", "web", name)

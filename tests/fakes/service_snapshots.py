@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 
 from openboxd.api.ports import NewMachine
 from openboxd.control import names
-from openboxd.errors import Busy, snapshot_not_found
-from openboxd.model import MIB, Caller, Machine, Snapshot, SnapshotView, Usage
+from openboxd.errors import Busy, OperationFailed, snapshot_not_found
+from openboxd.model import MIB, Caller, Machine, MachineStatus, Snapshot, SnapshotView, Usage
 from openboxd.worker.orders import SaveSnapshot
 
 
@@ -19,6 +19,7 @@ class ServiceSnapshots:
 
     save: asyncio.Event
     fail_save: str
+    fail_boot: str
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,13 +75,22 @@ class ServiceSnapshots:
         return self._snapshot_view(self._find_snapshot(ref))
 
     async def create_from_snapshot(
-        self, caller: Caller, ref: str, new: NewMachine, given: Collection[str] = ()
+        self, caller: Caller, ref: str, new: NewMachine, given: Collection[str] = (), *, wait: bool = False
     ) -> Machine:
         found = self._find_snapshot(ref.partition(":")[0])
         size = {"vcpu": found.size.vcpu, "memory_bytes": found.size.memory_bytes}
         machine = await self.create_machine(caller, dataclasses.replace(new, **size))
         source = f"snapshot/{found.name}:v{found.version}"
-        return await self._set(machine, source=source, source_id=found.id)
+        await self._set(machine, source=source, source_id=found.id)
+        if wait:
+            await self.until(lambda: self._machines[machine.id].status is not MachineStatus.STARTING)
+            if self.fail_boot:
+                del self._machines[machine.id]
+                reason = f"is removed: {self.fail_boot}"
+                raise OperationFailed(
+                    f"machine '{machine.name}' was not made from snapshot '{found.name}' and {reason}"
+                )
+        return self._machines[machine.id]
 
     async def remove_snapshot(self, caller: Caller, ref: str) -> None:
         found = self._find_snapshot(ref)

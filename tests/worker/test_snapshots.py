@@ -312,6 +312,10 @@ async def test_from_a_damaged_one_no_machine_comes(world: World, file: str) -> N
     found = await world.snapshot("base")
     damaged = world.pool.snapshot_dir(found.id, 1) / file
     damaged.write_bytes(damaged.read_bytes()[: damaged.stat().st_size // 2])
+    with pytest.raises(
+        WrongState, match="machine 'waited-for' was not made from snapshot 'base' and is removed: snap"
+    ):
+        await world.control.create_from_snapshot(OWNER, "base", NewMachine(name="waited-for"), wait=True)
     machine = await world.control.create_from_snapshot(OWNER, "base", NewMachine(name="copy"))
     await world.until(lambda: world.store.events(machine.id, 10))
     (event,) = world.store.events(machine.id, 10)

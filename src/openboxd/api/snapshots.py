@@ -73,7 +73,9 @@ async def create_vm_from_snapshot(
     )
     if request.HasField("spec"):
         as_new.spec.CopyFrom(request.spec)
-    machine = await service.create_from_snapshot(caller, request.snapshot, wanted(as_new), given(request.config))
+    machine = await service.create_from_snapshot(
+        caller, request.snapshot, wanted(as_new), given(request.config), wait=request.wait
+    )
     return convert.created_to_wire(service, machine)
 
 

@@ -135,7 +135,9 @@ class Creation:
         async with self._creating:  # name and address are chosen and taken in one go
             self._quotas.admit_new(caller.user_id, new.name, origin.size, origin.disk)
             machine = self._new_machine(caller, new, origin)
-            machine = replace(machine, org_id=org_id, shared=shared, networks=check_networks(new.networks))
+            machine = replace(
+                machine, org_id=org_id, shared=shared, networks=check_networks(new.networks) or machine.networks
+            )
             await self._store.add_machine(machine)
         return machine
 

@@ -74,16 +74,21 @@ class Snapshots(Base):
         return await self.snapshot_view(caller, found.id)
 
     async def create_from_snapshot(
-        self, caller: Caller, ref: str, new: Wanted, given: Collection[str] = ()
+        self, caller: Caller, ref: str, new: Wanted, given: Collection[str] = (), *, wait: bool = False
     ) -> Machine:
         """Make a machine that goes on where a snapshot was saved, as another one; `ref` may name a version: base:v2.
 
         Labels come on top of the captured ones; of the settings that it inherits those named in `given` are `new`'s.
-        A caller who leaves meanwhile gets a whole machine or none.
+        A caller who leaves meanwhile gets a whole machine or none; one who waits is told why it does not run.
         """
-        return await to_the_end(self._create_from(caller, ref, new, given))
+        machine, job = await to_the_end(self._create_from(caller, ref, new, given))
+        if wait:
+            await job.done()
+        return self.machine(caller, machine.id)
 
-    async def _create_from(self, caller: Caller, ref: str, new: Wanted, given: Collection[str]) -> Machine:
+    async def _create_from(
+        self, caller: Caller, ref: str, new: Wanted, given: Collection[str]
+    ) -> tuple[Machine, Job]:
         found = self._captured(caller, ref)
         _refuse_hardware(found, new)
         origin = self._origin(found, new, given)
@@ -94,7 +99,7 @@ class Snapshots(Base):
             order = StartFrom(origin.disk.parent, f"snapshot '{found.name}'")
             job = self.team.worker(machine.id).submit(order, caller.user_id)
             self._later(_let_go_after(job, stack.pop_all()))
-        return self.machine(caller, machine.id)
+        return machine, job
 
     def _captured(self, caller: Caller, ref: str) -> Snapshot:
         """The snapshot to make a machine from. Raises NotFound; WrongState unless the version asked for is there."""

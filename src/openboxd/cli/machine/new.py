@@ -103,16 +103,17 @@ def new(
     async def work(client: Client) -> GetVmResponse:
         size = {"vcpu": vcpu or 0, "memory_bytes": memory or 0}
         if snapshot:
-            created = await client.create_from_snapshot(
-                snapshot, name or "", **size, labels=dict(labels), isolated=isolated
-            )
+            with going_on("the machine is made all the same; see 'boxd machine list'"):
+                created = await client.create_from_snapshot(
+                    snapshot, name or "", **size, labels=dict(labels), isolated=isolated, wait=not no_wait
+                )
         else:
             created = await client.create(
                 name or "", image=image or "", **size, labels=dict(labels), isolated=isolated, org=org, shared=shared
             )
-        if auto_suspend:
+        if auto_suspend is not None:
             await client.set_auto_suspend(created.vm_id, auto_suspend)
-        if auto_hibernate:
+        if auto_hibernate is not None:
             await client.set_auto_hibernate(created.vm_id, auto_hibernate)
         if no_wait:
             return await client.machine(created.vm_id)
