@@ -47,10 +47,26 @@ def test_own_fields_begin_at_1000():
     }
     assert own == {
         "GetVmResponse.status_reason",
+        "SrfConfig.auto_hibernate_timeout_secs",
+        "GetVmResponse.resident_bytes",
+        "GetVmResponse.problems",
         "ShareVmRequest.org",
         "VmUsage.checkpoint_bytes",
         "VmUsage.checkpoint_gib_hours",
         "WhoamiResponse.is_host_owner",
+        "CreateVmFromSnapshotRequest.wait",
+        *(
+            f"SnapshotInfo.{name}"
+            for name in (
+                "total_bytes",
+                "shared_bytes",
+                "source_name",
+                "source_vm_id",
+                "image_ref",
+                "pause_us",
+                "duration_ms",
+            )
+        ),
         "RestoreCheckpointResponse.held_connections",
         "RestoreCheckpointResponse.longest_wait_ms",
         *(
