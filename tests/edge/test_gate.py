@@ -255,6 +255,59 @@ async def test_held_connections_are_patient_with_a_guest_that_is_not_ready_yet()
         client.close()
 
 
+async def test_a_guest_that_is_slow_after_a_swap_is_asked_again_and_no_other_time() -> None:
+    guest, dials = Guest(), 0
+    await guest.start(echo)
+
+    async def dial() -> Stream:
+        nonlocal dials
+        dials += 1
+        if dials <= 3:
+            raise TimeoutError("too many at once")
+        return await guest.dial()
+
+    gate = Gate(listen_tcp("127.0.0.1", 0), dial, "the port", limits=Limits(patience=0))
+    turned_away = await Client.connect(gate.port)
+    with pytest.raises(ConnectionResetError):
+        await turned_away.rest()
+    await gate.hold()
+    client = await Client.connect(gate.port)
+    await until(lambda: gate.waiting == 1, "a waiting connection")
+    gate.release()
+    assert await client.ask(b"x") == b"x"
+    assert dials == 4
+    for each in (client, turned_away):
+        each.close()
+    await gate.close()
+    await guest.kill()
+
+
+async def test_patience_is_counted_from_the_first_dial_not_from_the_release() -> None:
+    """One dial at a time: the last client's first one is when all patience since the release would be over."""
+    guest = Guest()
+    await guest.start(echo)
+    dials = 0
+
+    async def dial() -> Stream:
+        nonlocal dials
+        dials += 1
+        if dials <= 6:
+            await asyncio.sleep(0.2)
+            raise ConnectionRefusedError
+        return await guest.dial()
+
+    gate = Gate(listen_tcp("127.0.0.1", 0), dial, "the port", limits=Limits(patience=1.0, dials=1))
+    await gate.hold()
+    clients = [await Client.connect(gate.port) for _ in range(6)]
+    await until(lambda: gate.waiting == 6, "waiting connections")
+    gate.release()
+    assert await asyncio.gather(*[client.ask(b"x") for client in clients]) == [b"x"] * 6
+    for client in clients:
+        client.close()
+    await gate.close()
+    await guest.kill()
+
+
 async def test_a_refusal_by_the_guest_is_the_clients_at_once() -> None:
     async with guarded() as (guest, gate):
         await guest.kill()

@@ -86,8 +86,13 @@ def test_routes_and_exposed_ports_lead_into_the_machine_and_end_with_it(
         ("api", 9000, "locked"),
     ]
     exposed = daemon.json("machine", "expose", GOLDEN, 9000)
+    daemon.boxd("machine", "domain", "new", "www.example.org", "--vm", GOLDEN)
     daemon.restart()
     counting.serving(context)
+    assert ask(context, "www.example.org")[1].split()[1:] == ["www.example.org", "https"]
+    assert ask(context, "api.www.example.org")[1].split()[1:] == ["api.www.example.org", "https"]
+    daemon.boxd("machine", "domain", "remove", "www.example.org")
+    assert ask(context, "www.example.org")[0] == 404
     assert daemon.json("machine", "expose", "--list") == [exposed]
     assert counting.plain(exposed["public_port"]) == 200
     daemon.boxd("machine", "stop", GOLDEN)

@@ -94,6 +94,14 @@ async def test_nobody_gets_at_what_others_own(world: World, ways: Seen) -> None:
     for ref in ("mine", "ghost"):
         with pytest.raises(NotFound, match=ref):
             await world.control.add_custom_domain(OTHER, ref, "example.net")
+    for call in (
+        lambda: world.control.create_route(OTHER, "mine", "api", 80),
+        lambda: world.control.set_route_port(OTHER, "mine", "", "80"),
+        lambda: world.control.expose_port(OTHER, "mine", 80, "tcp"),
+        lambda: world.control.routes(OTHER, "mine"),
+    ):
+        with pytest.raises(NotFound, match="mine"):
+            await call()
     for domain in ("api.example.org", "a.b.example.org"):
         with pytest.raises(AlreadyExists, match="belongs to somebody"):
             await world.control.add_custom_domain(OTHER, theirs.id, domain)

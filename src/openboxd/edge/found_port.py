@@ -51,6 +51,8 @@ class FoundPort:
         refused = self.port
         try:
             return await dial_agent(guest, refused)
+        except TimeoutError:  # somebody may well listen there, and is busy
+            raise
         except OSError:
             await self._takes_over(guest, refused)
         return await dial_agent(guest, self.port)

@@ -246,16 +246,19 @@ class Gate:
             _TurnedAway: it is shut, too many wait, the wait took too long, or the guest refuses.
         """
         began = time.monotonic()
-        patient_until = began + self._limits.starting
+        patience, patient_until, silence_until = self._limits.starting, 0.0, 0.0
         while True:
             if self._state is not GateState.OPEN:
                 await self._wait_turn(client, began)
-                patient_until = time.monotonic() + max(self._limits.patience, self._limits.starting)
+                patience, patient_until = max(self._limits.patience, self._limits.starting), 0.0
+                silence_until = began + self._limits.wait
             async with self._dials:
                 if self._state is not GateState.OPEN:
                     continue
+                # Counted from its own first dial: a release may let many go before it.
+                patient_until = patient_until or time.monotonic() + patience
                 epoch = self._epoch
-                guest = await self._dial_once(patient=time.monotonic() < patient_until)
+                guest = await self._dial_once(patient_until, silence_until)
             if guest is not None and epoch == self._epoch:
                 return guest
             if guest is not None:
@@ -286,8 +289,10 @@ class Gate:
         if self._state is GateState.SHUT:
             raise _TurnedAway(HTTPStatus.SERVICE_UNAVAILABLE, self._reason, 30)
 
-    async def _dial_once(self, *, patient: bool) -> Stream | None:
-        """The guest, or None if it refused and may be asked again, or if a hold made us give up.
+    async def _dial_once(self, patient_until: float, silence_until: float) -> Stream | None:
+        """The guest, or None if it may be asked again, or if a hold made us give up.
+
+        It may be if it refused before `patient_until`, or did not answer in time before `silence_until`.
 
         Raises:
             _TurnedAway: the guest refuses, and there is no reason for patience.
@@ -309,7 +314,8 @@ class Gate:
             return dialling.result()
         if not isinstance(error, OSError):
             raise error
-        if patient or self._state is not GateState.OPEN:
+        limit = max(patient_until, silence_until) if isinstance(error, TimeoutError) else patient_until
+        if time.monotonic() < limit or self._state is not GateState.OPEN:
             return None
         raise _TurnedAway(HTTPStatus.BAD_GATEWAY, f"nothing answers on {self.name}")
 
