@@ -114,7 +114,7 @@ ROWS: dict[str, Row] = {
     **_rows(Kind.USE, "ListProxies ListExposedPorts"),
     **_rows(Kind.USE, "CreateProxy DeleteProxy", name="docs", port=9000),
     **_rows(Kind.USE, "SetProxyPort", port="9000"),
-    **_rows(Kind.USE, "AddCustomDomain", domain="www.example.org"),
+    **_rows(Kind.MANAGE, "AddCustomDomain", domain="www.example.org"),
     **_rows(Kind.USE, "ForkVm AttachDisk DetachDisk DesktopTunnel"),
     **_rows(Kind.USE, "SetBackupSchedule ClearBackupSchedule GetBackupSchedule ListBackups TriggerBackup"),
     **_rows(Kind.USE, "DeleteBackup RestoreBackup"),
