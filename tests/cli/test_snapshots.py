@@ -100,7 +100,8 @@ async def test_one_in_use_stays(boxd, web, service):
     done = await boxd("snapshots", "remove", "base", "-y")
     assert done.status == 1
     assert done.err == (
-        "error: snapshot 'base' was not removed: machine 'copy' is being made from it; try again when it runs\n"
+        "error: snapshot 'base' was not removed: machine 'copy' is being made from it; "
+        "try again when that has ended\n"
     )
 
 

@@ -95,7 +95,7 @@ class ServiceSnapshots:
     async def remove_snapshot(self, caller: Caller, ref: str) -> None:
         found = self._find_snapshot(ref)
         if self.snapshot_in_use:
-            user = f"machine '{self.snapshot_in_use}' is being made from it; try again when it runs"
+            user = f"machine '{self.snapshot_in_use}' is being made from it; try again when that has ended"
             raise Busy(f"snapshot '{found.name}' was not removed: {user}")
         del self._snapshots[found.id]
 

@@ -9,7 +9,7 @@ import pytest
 from openboxd.api.ports import NewMachine
 from openboxd.errors import AlreadyExists, BoxdError, Busy, InvalidArgument, NotFound, WrongState
 from openboxd.host import digests
-from openboxd.model import MIB, Caller, Machine, MachineStatus, SnapshotStatus
+from openboxd.model import MIB, Caller, CheckpointStatus, Machine, MachineStatus, SnapshotStatus
 from openboxd.worker import manifest
 from openboxd.worker.housekeeping import FAILED_KEPT_MS, one_round
 from tests.worker.world import LIMIT, OWNER, World
@@ -173,7 +173,7 @@ async def test_one_that_is_in_use_is_not_removed_and_an_older_version_waits(worl
     await world.machine()
     found = await world.snapshot("base")
     capture = world.pool.snapshot_dir(found.id, 1)
-    async with world.drivers.holds.hold(capture, "machine 'copy'"):
+    async with world.drivers.holds.hold(capture, "machine 'copy' is being made from it"):
         with pytest.raises(Busy, match="snapshot 'base' was not removed: machine 'copy' is being made from it"):
             await world.control.remove_snapshot(OWNER, "base")
         await world.snapshot("base")
@@ -181,6 +181,26 @@ async def test_one_that_is_in_use_is_not_removed_and_an_older_version_waits(worl
     assert kept(world) == ["v2"]
     await world.control.remove_snapshot(OWNER, "base")
     assert world.leftovers() == []
+
+
+async def test_a_save_shares_with_the_snapshot_that_is_nearest_and_keeps_it_meanwhile(world: World) -> None:
+    await world.machine()
+    await world.sh(f"set v {'x' * 5000}")
+    await world.snapshot("base")
+    await made(world)
+    assert (await world.snapshot("base")).version == 2, "which shares with the one before"
+    with world.host.hold("save memory") as hold:
+        await world.control.save_checkpoint(OWNER, "copy", "own")
+        await hold.reached()
+        with pytest.raises(Busy, match="snapshot 'base' was not removed: a save of machine 'copy' shares with it"):
+            await world.control.remove_snapshot(OWNER, "base")
+    view = await world.control.checkpoint_done(OWNER, "copy", "own")
+    assert view.checkpoint.status is CheckpointStatus.READY
+    assert view.checkpoint.written_bytes < 5000, "what has not changed since is not written again"
+    await world.settled("copy")
+    await world.control.remove_snapshot(OWNER, "base")
+    await world.control.restore_checkpoint(OWNER, "copy", "own")
+    assert await world.sh("get v", "copy") == "x" * 5000 + "\n" and world.leftovers() == []
 
 
 async def test_a_caller_who_leaves_changes_nothing(world: World) -> None:

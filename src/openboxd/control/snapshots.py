@@ -92,9 +92,11 @@ class Snapshots(Base):
         found = self._captured(caller, ref)
         _refuse_hardware(found, new)
         origin = self._origin(found, new, given)
-        user = f"machine '{new.name}'" if new.name else "a machine"
+        who = f"machine '{new.name}'" if new.name else "a machine"
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._drivers.holds.hold(origin.disk.parent, user))
+            await stack.enter_async_context(
+                self._drivers.holds.hold(origin.disk.parent, f"{who} is being made from it")
+            )
             machine = await self._creation.make_from(caller, new, origin)
             order = StartFrom(origin.disk.parent, f"snapshot '{found.name}'")
             job = self.team.worker(machine.id).submit(order, caller.user_id)
@@ -138,10 +140,9 @@ class Snapshots(Base):
 
     async def _remove_snapshot(self, found: Snapshot) -> None:
         directory = self._drivers.pool.snapshot_dir(found.id)
-        if users := self._drivers.holds.users(directory):
+        if reasons := self._drivers.holds.reasons(directory):
             raise Busy(
-                f"snapshot '{found.name}' was not removed: {', '.join(users)} is being made from it; "
-                "try again when it runs"
+                f"snapshot '{found.name}' was not removed: {', '.join(reasons)}; try again when that has ended"
             )
         self._snapshots_leaving.add(found.id)  # from here on nobody finds it, so nobody begins to use it
         try:

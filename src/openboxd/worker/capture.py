@@ -7,6 +7,7 @@ Checkpoints and snapshots are captures that somebody owns; what is on record abo
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 from openboxd.errors import MachineLost, WrongState
@@ -47,8 +48,10 @@ async def _take(worker: MachineWorker, operation: str, origin: Origin, staging: 
         raise MachineLost(f"machine '{worker.machine.name}' ended before '{origin.name}' was saved")
     if worker.stalled:
         raise WrongState(f"machine '{worker.machine.name}' was not saved: {STANDS_STILL}")
-    job = SaveJob(staging=staging, disk=disk_of(worker), parent=_parent(worker, origin), paused=paused)
-    report = await run.save(job, worker.relabel(operation))
+    parent = _parent(worker, origin)
+    async with _kept(worker, parent):
+        job = SaveJob(staging=staging, disk=disk_of(worker), parent=parent, paused=paused)
+        report = await run.save(job, worker.relabel(operation))
     if not paused:
         worker.drivers.metrics.pauses.observe(report.pause_us / 1_000_000)
     return report
@@ -65,9 +68,29 @@ def _parent(worker: MachineWorker, origin: Origin) -> Path | None:
         if c.status is CheckpointStatus.READY and c.size.memory_bytes == origin.size.memory_bytes
     ]
     if not ready:
-        return None
+        return _snapshot(worker, origin)
     best = next((c for c in ready if c.id == origin.parent), ready[-1])
     return worker.drivers.pool.checkpoint_dir(worker.id, best.id)
+
+
+def _snapshot(worker: MachineWorker, origin: Origin) -> Path | None:
+    """The newest snapshot that was saved from the machine, or else the one that it was made from, if it has one."""
+    machine, pool = worker.machine, worker.drivers.pool
+    near = [
+        found
+        for found in worker.drivers.store.snapshots()
+        if found.version and found.size.memory_bytes == origin.size.memory_bytes
+        if machine.id == found.source_id or machine.source_id == found.id
+    ]
+    best = max(near, key=lambda found: (found.source_id == machine.id, found.updated_at_ms), default=None)
+    return pool.snapshot_dir(best.id, best.version) if best else None
+
+
+def _kept(worker: MachineWorker, parent: Path | None) -> AbstractAsyncContextManager[None]:
+    """Keep what a save shares with: it reads that until its end."""
+    if parent is None:
+        return nullcontext()
+    return worker.drivers.holds.hold(parent, f"a save of machine '{worker.machine.name}' shares with it")
 
 
 async def _describe(worker: MachineWorker, origin: Origin, report: SaveReport, staging: Path) -> None:

@@ -1,6 +1,6 @@
-"""Captures that are in use for a moment: while a machine is being made from one, its bytes stay.
+"""Captures that are in use for a moment: while a machine is made from one, or a save shares with it, its bytes stay.
 
-Once the new run has loaded it nothing is needed any more: files are unlinked, never truncated, and the run has them
+Once a new run has loaded it nothing is needed any more: files are unlinked, never truncated, and the run has them
 open. So holds live in memory; who holds something does not outlive the daemon.
 """
 
@@ -17,32 +17,32 @@ Discard = Callable[[Path], None]
 
 
 class Holds:
-    """Who holds which capture."""
+    """Which capture is held, and why."""
 
     def __init__(self) -> None:
-        self._users: dict[Path, list[str]] = {}
+        self._reasons: dict[Path, list[str]] = {}
         self._unwanted: dict[Path, Discard] = {}
 
     @asynccontextmanager
-    async def hold(self, capture: Path, user: str) -> AsyncIterator[None]:
-        """Keep a capture for the time of the block, for `user`: a name for people."""
-        self._users.setdefault(capture, []).append(user)
+    async def hold(self, capture: Path, why: str) -> AsyncIterator[None]:
+        """Keep a capture for the time of the block; `why` is a clause for people: "machine 'a' is made from it"."""
+        self._reasons.setdefault(capture, []).append(why)
         try:
             yield
         finally:
-            self._users[capture].remove(user)
-            if not self._users[capture]:
-                del self._users[capture]
+            self._reasons[capture].remove(why)
+            if not self._reasons[capture]:
+                del self._reasons[capture]
                 if discard := self._unwanted.pop(capture, None):
                     await to_the_end(asyncio.to_thread(discard, capture))
 
-    def users(self, directory: Path) -> list[str]:
-        """Who holds a capture in this directory."""
-        return sorted({user for path, users in self._users.items() if directory in path.parents for user in users})
+    def reasons(self, directory: Path) -> list[str]:
+        """Why captures in this directory are held; empty if none is."""
+        return sorted({why for path, found in self._reasons.items() if directory in path.parents for why in found})
 
     async def drop(self, capture: Path, discard: Discard) -> None:
         """Discard a capture that nobody will ask for again: now, or when the last one who holds it lets go."""
-        if capture in self._users:
+        if capture in self._reasons:
             self._unwanted[capture] = discard
         else:
             await asyncio.to_thread(discard, capture)
