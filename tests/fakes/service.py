@@ -69,6 +69,7 @@ from openboxd.worker.orders import (
 )
 from tests.fakes.service_exec import LocalExec
 from tests.fakes.service_files import LocalFiles
+from tests.fakes.service_forks import ServiceForks
 from tests.fakes.service_routes import ServiceRoutes
 from tests.fakes.service_sleep import ServiceSleep
 from tests.fakes.service_snapshots import ServiceSnapshots
@@ -78,7 +79,7 @@ IMAGE = Image("sha256:d1", "debian", 1_795_000_000, 8 * GIB, "6.12.0")
 PLENTY = Space(1 << 50, 1 << 50)
 
 
-class FakeService(ServiceSnapshots, ServiceSleep, ServiceRoutes):
+class FakeService(ServiceForks, ServiceSnapshots, ServiceSleep, ServiceRoutes):
     """See api.ports.Service. Build it inside a running loop; `close` ends what it started."""
 
     zone = "boxd.test"

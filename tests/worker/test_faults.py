@@ -76,6 +76,14 @@ async def _new(world: World) -> None:
         raise OSError(machine.status)
 
 
+async def _fork(world: World) -> None:
+    await world.control.fork_machine(OWNER, "web", NewMachine(name="other"))
+
+
+async def _fork_checkpoint(world: World) -> None:
+    await world.control.fork_machine(OWNER, "web", NewMachine(name="other"), "good")
+
+
 async def _build(world: World) -> None:
     world.builder.digest = lambda name: "d2"  # type: ignore[method-assign]
     async for _ in world.control.build_image(OWNER, ""):
@@ -93,6 +101,8 @@ ACTIONS: dict[str, Action] = {
     "rename-stopped": _rename_stopped,
     "destroy": _destroy,
     "new": _new,
+    "fork": _fork,
+    "fork-checkpoint": _fork_checkpoint,
     "build": _build,
     **snapshotting.ACTIONS,
     **sleeping.ACTIONS,
@@ -134,6 +144,15 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     for name, steps in found.items():
         print(f"{name}: {', '.join(steps)}")
     return found
+
+
+async def no_half_copy(world: World, name: str) -> None:
+    """A copy goes on where its source stood, or is not there: nobody meets one that has lost its memory."""
+    found = [machine for machine in world.control.machines(OWNER) if machine.source]
+    for machine in found:
+        assert machine.status is MachineStatus.RUNNING, machine
+        assert await world.sh("get v", machine.name) == ("old\n" if name == "fork-checkpoint" else "new\n")
+        assert await world.sh("hostname", machine.name) == f"{machine.name}\n"
 
 
 async def called_web(world: World) -> None:
@@ -217,6 +236,7 @@ async def test_a_failure_at_any_step(name: str, points: dict[str, list[str]], tm
                 assert late or crossed, f"nobody was told of {point}"
             await called_web(world)
             await check_web(world, name, point)
+            await no_half_copy(world, name)
             if name in snapshotting.ACTIONS:
                 await snapshotting.check(world)
             await whole(world)
@@ -252,6 +272,7 @@ async def test_the_daemon_killed_at_any_step(name: str, points: dict[str, list[s
                 await sleeping.check_value(world)
             if name in snapshotting.ACTIONS:
                 await snapshotting.check(world)
+            await no_half_copy(world, name)
             await whole(world)
         finally:
             await world.close()

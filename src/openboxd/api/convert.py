@@ -80,6 +80,20 @@ def custom_domain_to_wire(view: CustomDomainView) -> pb.CustomDomainInfo:
     )
 
 
+def forked_to_wire(service: Service, machine: Machine) -> pb.ForkVmResponse:
+    """The thin record that ForkVm answers with."""
+    return pb.ForkVmResponse(
+        vm_id=machine.id,
+        name=machine.name,
+        public_ip=machine.address,
+        url=domain(service, machine),
+        image=machine.image_name,
+        status=machine.status.value,
+        forked_from=machine.source.partition("/")[2],
+        boot_time_ms=machine.boot_time_ms,
+    )
+
+
 def source_to_wire(machine: Machine) -> pb.VmSource | None:
     """What a machine is a copy of: `fork/<machine>` or `snapshot/<name>:v<version>`; None for one that is no copy."""
     if not machine.source:

@@ -57,6 +57,26 @@ async def create_vm(service: Service, caller: Caller, request: pb.CreateVmReques
     return convert.created_to_wire(service, await service.create_machine(caller, wanted(request)))
 
 
+async def fork_vm(service: Service, caller: Caller, request: pb.ForkVmRequest) -> pb.ForkVmResponse:
+    as_new = pb.CreateVmRequest(
+        name=request.name,
+        config=request.config,
+        isolated=request.isolated,
+        labels=request.labels,
+        shared=request.shared,
+        networks=request.networks,
+    )
+    outbound = request.config.idle_ignore_outbound if request.config.HasField("idle_ignore_outbound") else None
+    machine = await service.fork_machine(
+        caller,
+        request.source_vm_id,
+        wanted(as_new),
+        request.from_checkpoint,
+        idle_ignore_outbound=outbound,
+    )
+    return convert.forked_to_wire(service, machine)
+
+
 async def get_vm(service: Service, caller: Caller, request: pb.GetVmRequest) -> pb.GetVmResponse:
     return convert.machine_to_wire(service, caller, service.machine(caller, request.vm_id))
 
@@ -98,6 +118,7 @@ async def suggest_vm_name(
 
 METHODS: dict[str, Method] = {
     "CreateVm": create_vm,
+    "ForkVm": fork_vm,
     "GetVm": get_vm,
     "ListVms": list_vms,
     "DestroyVm": destroy_vm,

@@ -10,7 +10,6 @@ from openboxd.errors import NotSupported
 
 # The first pattern that is found in the name of the call decides.
 TOPICS = (
-    ("Fork", "forks"),
     ("ProxyNodes", "proxy nodes"),
     ("Network", "networks"),
     ("Desktop", "desktops"),

@@ -120,6 +120,21 @@ class Service(People, Protocol):
         """The caller's own, those of an organization, or all they may use; `selector` items are "k=v" or "k"."""
         ...
 
+    async def fork_machine(
+        self,
+        caller: Caller,
+        ref: str,
+        new: NewMachine,
+        checkpoint: str = "",
+        *,
+        idle_ignore_outbound: bool | None = None,
+    ) -> Machine:
+        """Returns when the copy runs; one of a stopped machine is starting. None inherits what the source has.
+
+        Raises: as create_machine; NotFound; InvalidArgument for another size; WrongState for a source that cannot be
+        forked now, Busy if something runs on it; whatever went wrong with a copy, of which then nothing is left."""
+        ...
+
     async def start_machine(self, caller: Caller, ref: str) -> Machine:
         """Returns when the guest has answered (or the boot has failed). One that sleeps is woken."""
         ...

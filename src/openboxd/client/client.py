@@ -54,6 +54,15 @@ class Client(SnapshotCalls, SleepCalls, PeopleCalls):
         )
         return await self._connection.unary(f"{BOXD_API}CreateVm", request, pb.CreateVmResponse)
 
+    async def fork(
+        self, source: str, name: str = "", *, checkpoint: str = "", labels: Mapping[str, str] | None = None
+    ) -> pb.ForkVmResponse:
+        """Answers when the copy runs; that of a stopped machine is starting then."""
+        request = pb.ForkVmRequest(
+            source_vm_id=source, name=name, from_checkpoint=checkpoint, labels=dict(labels or {})
+        )
+        return await self._connection.unary(f"{BOXD_API}ForkVm", request, pb.ForkVmResponse, None)
+
     async def machine(self, ref: str) -> pb.GetVmResponse:
         return await self._connection.unary(f"{BOXD_API}GetVm", pb.GetVmRequest(vm_id=ref), pb.GetVmResponse)
 

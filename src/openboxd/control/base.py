@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import Any
 from weakref import WeakValueDictionary
 
 from openboxd.control.access import Access, Act
@@ -17,6 +18,7 @@ from openboxd.control.inventory import Inventory
 from openboxd.control.ports import ControlStore, ImageBuilder
 from openboxd.control.quotas import Quotas
 from openboxd.control.routes import Routes
+from openboxd.control.takes import Takes
 from openboxd.errors import BoxdError
 from openboxd.model import Caller, Finding, Machine
 from openboxd.worker.drivers import Drivers
@@ -56,9 +58,10 @@ class Base:
         self._access = Access(store, drivers.settings.reach)
         self._routes = Routes(store, drivers.ways, drivers.settings.exposed_ports)
         self._domains = Domains(store, drivers.ways, self._routes, self.zone, drivers.settings.domains)
-        self._background: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[Any]] = set()
         self._creation = Creation(drivers, store, self._images, self._routes, self._quotas, self._access)
         self._inventory = Inventory(store, drivers.pool, drivers.metrics)
+        self._takes = Takes(drivers.pool)
         self._snapshot_saves: WeakValueDictionary[str, Job] = WeakValueDictionary()  # by id, while they run
         self._snapshots_leaving: set[str] = set()  # ids of those that are being removed
         self._editing = asyncio.Lock()  # an edit of labels reads, then writes

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from openboxd.control.checkpoints import Checkpoints
+from openboxd.control.forks import Forks
 from openboxd.control.guests import Guests
 from openboxd.control.inside import Inside
 from openboxd.control.machines import Machines
@@ -24,7 +25,7 @@ from openboxd.model import Caller, Finding, Image, Progress
 
 
 class Control(
-    Inside, Users, Organizations, Accounting, Machines, Sleep, WaysIn, Reach, Checkpoints, Snapshots, Guests
+    Inside, Users, Organizations, Accounting, Machines, Sleep, WaysIn, Reach, Checkpoints, Snapshots, Forks, Guests
 ):
     """Implements `api.ports.Service`."""
 

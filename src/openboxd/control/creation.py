@@ -70,6 +70,7 @@ class Origin:
         size: its hardware; a capture's is the captured one.
         disk: the file that its disk begins as a copy of.
         source, source_id: see `model.Machine`; empty for an image.
+        base_name: what it is called, with a number if that is taken, unless a name is asked for; empty = any name.
         settings: further values of its row, by field.
     """
 
@@ -80,6 +81,7 @@ class Origin:
     disk: Path
     source: str = ""
     source_id: str = ""
+    base_name: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -168,7 +170,7 @@ class Creation:
             self._check_free(new.name)
         machine = Machine(
             id=str(uuid.uuid4()),
-            name=new.name or self.suggest_name(),
+            name=new.name or self._name_for(origin),
             owner_id=caller.user_id,
             image=origin.image,
             image_name=origin.image_name,
@@ -189,6 +191,10 @@ class Creation:
         )
         machine = replace(machine, **origin.settings)
         return replace(machine, isolated=machine.isolated or new.isolated)  # a copy of an isolated machine is one
+
+    def _name_for(self, origin: Origin) -> str:
+        taken = {machine.name for machine in self._store.machines()}
+        return names.numbered(origin.base_name, taken) if origin.base_name else self.suggest_name()
 
     def _check_free(self, name: str) -> None:
         if self._store.machine_named(name) is not None:

@@ -23,6 +23,10 @@ _LABEL_KEY = re.compile(r"[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?")
 RESERVED = frozenset({"app", "api", "www", "boxd", "localhost"})
 """Hosts of the zone itself: `app.<zone>` is where clients exchange keys."""
 
+MAX_MACHINE = 40
+"""Characters of a machine's name."""
+
+FORK = "-fork"
 MAX_LABELS = 64
 MAX_LABEL_VALUE = 256
 
@@ -104,6 +108,21 @@ def suggest_machine_name(taken: Container[str]) -> str:
         if name not in taken:
             return name
     return f"{secrets.choice(_ADJECTIVES)}-{secrets.choice(_NOUNS)}-{secrets.randbelow(100_000)}"
+
+
+def fork_name(source: str) -> str:
+    """What a fork is called by itself: <source>-fork, with as much of the source as fits."""
+    return f"{source[: MAX_MACHINE - len(FORK)].rstrip('-')}{FORK}"
+
+
+def numbered(base: str, taken: Container[str]) -> str:
+    """`base`, or with -2, -3, ... the first that is free; no longer than a machine's name may be."""
+    name, number = base, 1
+    while name in taken:
+        number += 1
+        suffix = f"-{number}"
+        name = f"{base[: MAX_MACHINE - len(suffix)].rstrip('-')}{suffix}"
+    return name
 
 
 def generate_checkpoint_name(taken: Container[str], now: datetime | None = None) -> str:

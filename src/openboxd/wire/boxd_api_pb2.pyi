@@ -1061,7 +1061,7 @@ class LinkSshKeyResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ForkVmRequest(_message.Message):
-    __slots__ = ("source_vm_id", "name", "config", "shared", "networks", "isolated", "labels")
+    __slots__ = ("source_vm_id", "name", "config", "shared", "networks", "isolated", "labels", "from_checkpoint")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1076,6 +1076,7 @@ class ForkVmRequest(_message.Message):
     NETWORKS_FIELD_NUMBER: _ClassVar[int]
     ISOLATED_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
+    FROM_CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     source_vm_id: str
     name: str
     config: VmConfig
@@ -1083,7 +1084,8 @@ class ForkVmRequest(_message.Message):
     networks: _containers.RepeatedScalarFieldContainer[str]
     isolated: bool
     labels: _containers.ScalarMap[str, str]
-    def __init__(self, source_vm_id: _Optional[str] = ..., name: _Optional[str] = ..., config: _Optional[_Union[VmConfig, _Mapping]] = ..., shared: _Optional[bool] = ..., networks: _Optional[_Iterable[str]] = ..., isolated: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    from_checkpoint: str
+    def __init__(self, source_vm_id: _Optional[str] = ..., name: _Optional[str] = ..., config: _Optional[_Union[VmConfig, _Mapping]] = ..., shared: _Optional[bool] = ..., networks: _Optional[_Iterable[str]] = ..., isolated: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ..., from_checkpoint: _Optional[str] = ...) -> None: ...
 
 class ForkVmResponse(_message.Message):
     __slots__ = ("vm_id", "name", "public_ip", "url", "image", "status", "forked_from", "boot_time_ms", "paused_automations")

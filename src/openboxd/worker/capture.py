@@ -35,14 +35,19 @@ async def write_capture(
     """
     pool = worker.drivers.pool
     staging = await Staging(pool, origin.capture).make(steps)
-    report = await steps.run("capture", lambda: _take(worker, steps.operation, origin, staging, paused=paused))
-    await steps.run("describe", lambda: _describe(worker, origin, report, staging))
+    report = await steps.run("capture", lambda: take(worker, steps.operation, origin, staging, paused=paused))
+    await steps.run("describe", lambda: describe(worker, origin, report, staging))
     steps.undo("drop the capture", lambda: asyncio.to_thread(pool.discard, final))
     await steps.run("publish", lambda: asyncio.to_thread(pool.publish, staging, final))
     return report
 
 
-async def _take(worker: MachineWorker, operation: str, origin: Origin, staging: Path, *, paused: bool) -> SaveReport:
+async def take(worker: MachineWorker, operation: str, origin: Origin, staging: Path, *, paused: bool) -> SaveReport:
+    """Write the files of a capture into a directory; of a guest that stands still with `paused`.
+
+    Raises:
+        OperationFailed, WrongState, MachineLost.
+    """
     run = worker.run
     if run is None:
         raise MachineLost(f"machine '{worker.machine.name}' ended before '{origin.name}' was saved")
@@ -73,6 +78,7 @@ def _parent(worker: MachineWorker, origin: Origin) -> Path | None:
     return worker.drivers.pool.checkpoint_dir(worker.id, best.id)
 
 
+<<<<<<< HEAD
 def _snapshot(worker: MachineWorker, origin: Origin) -> Path | None:
     """The newest snapshot that was saved from the machine, or else the one that it was made from, if it has one."""
     machine, pool = worker.machine, worker.drivers.pool
@@ -94,6 +100,10 @@ def _kept(worker: MachineWorker, parent: Path | None) -> AbstractAsyncContextMan
 
 
 async def _describe(worker: MachineWorker, origin: Origin, report: SaveReport, staging: Path) -> None:
+=======
+async def describe(worker: MachineWorker, origin: Origin, report: SaveReport, staging: Path) -> None:
+    """Write the manifest of a capture beside its files."""
+>>>>>>> caf4faf (wip)
     assert worker.run is not None
     version = await worker.drivers.hypervisor.version()
     content = manifest.describe(origin, worker.run.plan, report, staging, version)

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from openboxd.errors import OperationFailed, because, same_kind
-from openboxd.model import MachineStatus, Progress
+from openboxd.model import MachineStatus, Progress, Size
 from openboxd.ports import NetworkLink, Plan, Run
 from openboxd.worker import boot, manifest
 from openboxd.worker.job import Job
@@ -61,8 +61,9 @@ async def _copy(worker: MachineWorker, job: Job, order: StartFrom) -> None:
     try:
         await worker.move(MachineStatus.STARTING)
         job.record()
-        plan = order.plan or (await asyncio.to_thread(manifest.read, order.capture, order.label, SAVE_AGAIN))["plan"]
-        await _load(worker, steps, starting, order, plan, run_id)
+        described = await asyncio.to_thread(manifest.read, order.capture, order.label, SAVE_AGAIN)
+        await store.update_machine(worker.id, size=Size(**described["size"]))  # the source may be resized meanwhile
+        await _load(worker, steps, starting, order, described["plan"], run_id)
         await _go_on(worker, steps, starting)
         await steps.run("answer", lambda: _who_it_is(worker))
         took = round(1000 * (time.monotonic() - begun))

@@ -22,7 +22,6 @@ from openboxd.model import (
     Size,
     Space,
 )
-from openboxd.ports import Plan
 from openboxd.worker.states import ASLEEP
 
 RESERVE_BYTES = 256 * MIB
@@ -44,13 +43,11 @@ class StartFrom:
     Attributes:
         capture: its directory, kept until the order is carried out.
         label: what it is, for sentences: "snapshot 'base'".
-        plan: its hardware; None = as its manifest says.
         or_boot: if it cannot be had so, the machine is booted from its disk; else it is removed.
     """
 
     capture: Path
     label: str
-    plan: Plan | None = None
     or_boot: bool = False
 
     def __str__(self) -> str:
@@ -134,6 +131,16 @@ class SaveSnapshot:
 
 
 @dataclass(frozen=True)
+class Fork:
+    """Put the machine as it is now into an empty directory, from which copies are made."""
+
+    directory: Path
+
+    def __str__(self) -> str:
+        return "fork"
+
+
+@dataclass(frozen=True)
 class Restore:
     """Take the machine back to a checkpoint."""
 
@@ -182,7 +189,21 @@ class Resize:
 
 
 Sleep = Suspend | Resume | Hibernate | Wake
-Order = Start | StartFrom | Stop | Reboot | Rename | Resize | Save | SaveSnapshot | Restore | Remove | Destroy | Sleep
+Order = (
+    Start
+    | StartFrom
+    | Stop
+    | Reboot
+    | Rename
+    | Resize
+    | Save
+    | SaveSnapshot
+    | Fork
+    | Restore
+    | Remove
+    | Destroy
+    | Sleep
+)
 
 
 def words(order: Order) -> tuple[str, str]:
@@ -306,6 +327,9 @@ def _by_state(order: Order, situation: Situation) -> Verdict:
             return Refuse(refusal) if refusal else Accept()
         case Suspend() | Resume() | Hibernate() | Wake():
             return _sleep_verdict(order, situation)
+        case Fork():
+            refusal = _fork_refusal(situation)
+            return Refuse(refusal) if refusal else Accept()
         case Restore() if status not in (SETTLED | ASLEEP):
             return Refuse(WrongState(f"machine '{machine.name}' cannot be restored while it is {status}"))
         case _:
@@ -385,6 +409,21 @@ def _save_refusal(order: Save | SaveSnapshot, situation: Situation) -> BoxdError
         return WrongState(
             f"{what} '{order.name}' was not saved: {gib(situation.space.free_bytes)} are free and {gib(needed)} "
             f"are needed; machine '{machine.name}' keeps running; remove a checkpoint or add space"
+        )
+    return None
+
+
+def _fork_refusal(situation: Situation) -> BoxdError | None:
+    machine = situation.machine
+    if machine.status not in (SETTLED | ASLEEP) or (machine.status is MachineStatus.FAILED and machine.run_id):
+        return WrongState(f"machine '{machine.name}' cannot be forked while it is {machine.status}")
+    if machine.status not in (MachineStatus.RUNNING, MachineStatus.SUSPENDED):
+        return None
+    needed = bytes_needed(situation)
+    if situation.space.free_bytes < needed:
+        return WrongState(
+            f"machine '{machine.name}' was not forked: {gib(situation.space.free_bytes)} are free and {gib(needed)} "
+            f"are needed; it is {machine.status} as before; remove a checkpoint or add space"
         )
     return None
 

@@ -9,6 +9,7 @@ from openboxd.model import MachineStatus
 from openboxd.worker import (
     boot,
     copy,
+    fork,
     hibernate,
     orders,
     remove,
@@ -36,6 +37,7 @@ OPERATIONS: dict[type, Operation] = {
     orders.Resize: resize.resize,
     orders.Save: save.save,
     orders.SaveSnapshot: snapshot.save_snapshot,
+    orders.Fork: fork.fork,
     orders.Restore: restore.restore,
     orders.Suspend: suspend.suspend,
     orders.Resume: suspend.resume,
@@ -80,6 +82,10 @@ class Team:
     async def destroy(self, machine_id: str, actor: str = "") -> None:
         """End a machine and all it owns, then drop its worker."""
         await self.worker(machine_id).submit(orders.Destroy(), actor).done()
+        self.forget(machine_id)
+
+    def forget(self, machine_id: str) -> None:
+        """Drop the worker of a machine that is destroyed."""
         self._workers.pop(machine_id, None)
 
     async def recover(self) -> None:

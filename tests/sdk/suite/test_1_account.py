@@ -98,7 +98,6 @@ NOT_OFFERED = {
     "resume": lambda c: c.machines.resume(GOLDEN),
     "hibernate": lambda c: c.machines.hibernate(GOLDEN),
     "wake": lambda c: c.machines.wake(GOLDEN),
-    "fork": lambda c: c.machines.fork(GOLDEN),
     "suspend timer": lambda c: c.machines.set_auto_suspend_timeout(GOLDEN, 30),
     "share": lambda c: c.machines.share(GOLDEN),
     "backup": lambda c: c.machines.backups.trigger(GOLDEN),

@@ -1,71 +1,94 @@
-"""The machine's SSH host key and its certificate, which the host makes and signs.
+"""Becoming another machine: what a copy of a machine must not share with it.
 
-The agent asks at the beginning of every epoch, telling which certificate it has; it is answered with a key pair and a
-certificate if it has another one (a new machine, a fork) or none. A restored machine has its own already.
+The host says at the beginning of every epoch who the machine is. A guest that was booted as that one has nothing to
+do. One that was somebody else (its memory was captured in another machine) takes the new identity before anything
+else of the host reaches it: hostname, machine-id, address, MAC, SSH host key; its TCP connections, whose other ends
+belong to the other machine, are reset. The kernel's command line stays what it was until the machine boots.
 """
 
 from __future__ import annotations
 
+import _socket
 import os
-import signal
 from typing import TYPE_CHECKING, Any
+
+from openboxd.guest import wire
+from openboxd.guest.agent import connections, network
+from openboxd.guest.agent.hostkey import HostKey
+from openboxd.guest.agent.stream import to_json
+from openboxd.guest.agent.textfiles import read, replace
 
 if TYPE_CHECKING:
     from openboxd.guest.agent.link import Link
 
-DIRECTORY = "/etc/ssh"
-KEY = "ssh_host_ed25519_key"
-PIDFILE = "/run/sshd.pid"
-LATER = 2.0  # seconds until sshd is looked for again: it may just be starting with what was there before
-TRIES = 60
+MACHINE_ID = "/etc/machine-id"
+HOSTNAME = "/etc/hostname"
+JOURNALS = "/run/log/journal"
+
+Told = dict[str, Any]
+"""Who the machine is: name, machine_id (a UUID), address, mac."""
 
 
 class Identity:
-    """Keeps the host key in step with the host's."""
+    """Who this machine is, as the host has said; nobody yet in an agent that has just started."""
 
-    def __init__(self, directory: str = DIRECTORY, pidfile: str = PIDFILE) -> None:
-        self._directory = directory
-        self._pidfile = pidfile
+    def __init__(self, host_key: HostKey, *, takes: bool = True) -> None:
+        """`takes`: whether it is this system's identity that is meant; not so in tests."""
+        self._host_key = host_key
+        self._takes = takes
+        self._known: Told | None = None
 
-    def ask(self, link: Link) -> None:
-        """Begin of an epoch."""
-        certificate = _read(os.path.join(self._directory, f"{KEY}-cert.pub"))
-        link.request({"op": "identity", "certificate": certificate}, lambda result: self._take(link, result))
+    def hear(self, link: Link, told: Told | None) -> None:
+        """Begin of an epoch. The host is told when the machine is who it should be, or why it is not."""
 
-    def _take(self, link: Link, result: dict[str, Any]) -> None:
-        if "key" not in result:
+        def say(reason: str = "") -> None:
+            link.send(wire.frame(wire.CTL, 0, to_json({"identity": reason})))
+
+        if told is None:  # a host that does not say
+            self._host_key.ask(link)
             return
-        for name, text, mode in (
-            (KEY, result["key"], 0o600),
-            (f"{KEY}.pub", result["public"], 0o644),
-            (f"{KEY}-cert.pub", result["certificate"], 0o644),  # last: with it, the pair is whole
-        ):
-            _replace(os.path.join(self._directory, name), str(text), mode)
-        self._reload(link, TRIES)
+        try:
+            is_new = self._takes and self._become(told)
+        except (OSError, ValueError, KeyError) as error:
+            self._host_key.ask(link)
+            say(f"{type(error).__name__}: {error}")
+            return
+        self._known = told
+        if is_new:
+            self._host_key.ask(link, say)
+        else:
+            self._host_key.ask(link)
+            say()
 
-    def _reload(self, link: Link, tries: int) -> None:
-        """sshd reads its keys when it starts. It is told once it says that it listens; sessions are not disturbed."""
-        pid = _read(self._pidfile).strip()
-        if pid.isdigit() and _read(f"/proc/{pid}/comm").strip().startswith("sshd"):
-            os.kill(int(pid), signal.SIGHUP)
-        elif tries:
-            link.loop.after(LATER, lambda: self._reload(link, tries - 1))
+    def _become(self, told: Told) -> bool:
+        """Take what differs from what it was; whether it was another machine."""
+        known, ident = self._known, str(told["machine_id"]).replace("-", "")
+        before = str(known["machine_id"]).replace("-", "") if known else read(MACHINE_ID).strip()
+        if known == told or (known is None and before == ident):
+            return False
+        _take_hostname(str(told["name"]))
+        if before == ident:
+            return False
+        old = str(known["address"]) if known else network.card_address()
+        network.become(old, str(told["address"]), str(told["mac"]))
+        if old and old != told["address"]:
+            connections.reset(old)
+        _take_machine_id(before, ident)
+        return True
 
 
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read(4096)
-    except OSError:
-        return ""
+def _take_hostname(name: str) -> None:
+    """The kernel's, which systemd follows; and the file, where there is one."""
+    _socket.sethostname(name)
+    if os.path.exists(HOSTNAME):
+        replace(HOSTNAME, f"{name}\n", 0o644)
 
 
-def _replace(path: str, text: str, mode: int) -> None:
-    fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    try:
-        os.fchmod(fd, mode)
-        os.write(fd, text.encode("ascii"))
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    os.rename(f"{path}.new", path)
+def _take_machine_id(before: str, ident: str) -> None:
+    """The file. The journal goes on in its directory and is found under the new id as well."""
+    replace(MACHINE_ID, f"{ident}\n", 0o444)
+    if before and os.path.isdir(os.path.join(JOURNALS, before)):
+        try:
+            os.symlink(before, os.path.join(JOURNALS, ident))
+        except FileExistsError:
+            pass

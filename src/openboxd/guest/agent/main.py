@@ -12,6 +12,7 @@ from openboxd.guest.agent.datagrams import Datagrams
 from openboxd.guest.agent.dial import Dial
 from openboxd.guest.agent.execs import Exec, Executor
 from openboxd.guest.agent.files import Get, Ls, Put
+from openboxd.guest.agent.hostkey import HostKey
 from openboxd.guest.agent.identity import Identity
 from openboxd.guest.agent.link import Link
 from openboxd.guest.agent.listeners import Listeners
@@ -21,7 +22,7 @@ from openboxd.guest.agent.stream import Refusal, Stream
 from openboxd.guest.agent.trees import Copy, Delete, Mkdir, Rename
 from openboxd.guest.agent.users import Users
 
-VERSION = 1
+VERSION = 2  # 2: takes an identity
 MAX_FILES = 65536
 USAGE = (
     "usage: boxd-agent [--fd N | --socket PATH] [--user NAME] [--home DIR] [--ssh DIR] [--keys SOCKET]"
@@ -70,7 +71,7 @@ class Agent:
             clock.set_from_greeting(int(message["now"]))
         self._executor.epoch(str(message["run"]))
         self._executor.hints = api_doors.hints(message.get("identity") or {})
-        self._identity.ask(link)
+        self._identity.hear(link, message.get("identity"))
         if self.doors is not None:
             self.doors.ask()
 
@@ -88,8 +89,9 @@ def main(arguments: list[str] | None = None) -> None:
     limit = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, limit), hard))
     users = Users(options.get("--user", "boxd"), options.get("--home", ""))
-    identity = Identity(options["--ssh"], "") if "--ssh" in options else Identity()
-    agent = Agent(users, identity, "--no-clock" not in options)
+    host_key = HostKey(options["--ssh"], "") if "--ssh" in options else HostKey()
+    is_system = "--no-clock" not in options  # else a test's agent: clock and identity are the host's
+    agent = Agent(users, Identity(host_key, takes=is_system), is_system)
     loop = Loop()
     link = Link(loop, _port(options), agent, agent.open)
     keys.KeyDoor(link, options.get("--keys", keys.SOCKET))

@@ -1,0 +1,77 @@
+"""`boxd machine fork`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from openboxd.cli.base import Command
+from openboxd.cli.interrupt import going_on
+from openboxd.cli.machine.describe import boot, machine_argument, status, url
+from openboxd.cli.machine.new import until_running
+from openboxd.cli.output import answer, facts
+from openboxd.cli.progress import watching
+from openboxd.cli.ssh.refresh import refresh
+from openboxd.cli.state import State, pass_state
+from openboxd.cli.types import GIVEN, LABEL
+
+if TYPE_CHECKING:
+    from openboxd.client.client import Client
+    from openboxd.wire.boxd_api_pb2 import GetVmResponse
+
+
+@click.command("fork", cls=Command)
+@machine_argument
+@click.argument("name", metavar="[NEW]", type=GIVEN, required=False, default=None)
+@click.option(
+    "--from-checkpoint",
+    "checkpoint",
+    metavar="CHECKPOINT",
+    type=GIVEN,
+    help="Copy what the machine was at this checkpoint; the machine itself is left alone.",
+)
+@click.option(
+    "--label", "labels", type=LABEL, multiple=True, metavar="KEY=VALUE", help="A further label; may be repeated."
+)
+@click.option("--no-wait", is_flag=True, help="Do not wait for a copy that has to boot.")
+@pass_state
+def fork(
+    state: State,
+    machine: str,
+    name: str | None,
+    checkpoint: str | None,
+    labels: tuple[tuple[str, str], ...],
+    no_wait: bool,
+) -> None:
+    """Make machine NEW, a copy of machine NAME as it is now: memory, disk and processes go on in both.
+
+    NAME goes on; it is paused for a fraction of a second. The copy is a machine of its own, with its own address and
+    keys, and has the size, labels and settings of NAME, but not its checkpoints, routes and exposed ports. What was
+    connected to NAME stays connected to NAME. A stopped machine is copied from its disk, and its copy boots. Without
+    NEW the copy is called <name>-fork.
+
+    With --json: {name, id, status, url, source, boot}.
+    """
+
+    async def work(client: Client) -> GetVmResponse:
+        with going_on(f"the fork of {machine} goes on; see 'boxd machine list'"):
+            async with watching(client, machine, f"forking {machine}"):
+                made = await client.fork(machine, name or "", checkpoint=checkpoint or "", labels=dict(labels))
+            if no_wait:
+                return await client.machine(made.vm_id)
+            async with watching(client, made.vm_id, f"starting {made.name}"):
+                return await until_running(client, made.vm_id, made.name)
+
+    vm = state.run(work)
+    refresh(state)
+    data = {
+        "name": vm.name,
+        "id": vm.vm_id,
+        "status": status(vm),
+        "url": url(vm),
+        "source": vm.source,
+        "boot": boot(vm) if vm.boot_time_ms else None,
+    }
+    pairs = [("name", vm.name), ("status", status(vm)), ("url", url(vm)), ("source", vm.source), ("boot", boot(vm))]
+    answer(state, data, facts(pairs))
