@@ -30,7 +30,7 @@ from openboxd.ports import GuestConnection
 
 API, CLI = "api", "cli"
 SOCKET, COMMANDS = "inside.sock", "inside"
-MARK = "run/"
+MARK = "machine/"
 
 PER_MACHINE, ALTOGETHER = 12, 256
 """Connections to the API at a time."""
@@ -85,7 +85,7 @@ class Inside:
         """
         machine = self._service.machine_inside(run_id)
         if door == CLI:
-            await self._commands.serve(machine, connection, lambda *ends: self._serve_command(run_id, *ends))
+            await self._commands.serve(machine, connection, lambda *ends: self._serve_command(machine.id, *ends))
         elif door == API:
             if self._open.get(run_id, 0) >= PER_MACHINE or sum(self._open.values()) >= ALTOGETHER:
                 raise Exhausted(f"machine '{machine.name}' has too many connections to the API")
@@ -102,11 +102,11 @@ class Inside:
         address = address_of(context.peer())
         if not address.startswith(MARK):
             raise Unauthenticated("this call did not come from a machine")
-        run_id = address.removeprefix(MARK)
-        wait = self._pace.wait(run_id)
+        origin = address.removeprefix(MARK)
+        wait = self._pace.wait(origin)
         if wait:
             await asyncio.sleep(wait)
-        return service.inside_caller(run_id, credential_in(context.invocation_metadata()))
+        return service.inside_caller(origin, credential_in(context.invocation_metadata()))
 
     # -- the API's door
     async def _speak(self, run_id: str, connection: GuestConnection) -> None:
@@ -121,8 +121,8 @@ class Inside:
         elif head:
             await _answer(Metadata(self._service, run_id), connection, head)
 
-    async def _dial(self, run_id: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        client = named_socket(f"{MARK}{run_id}")
+    async def _dial(self, origin: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        client = named_socket(f"{MARK}{origin}")
         try:
             await asyncio.get_running_loop().sock_connect(client, str(self._socket))
             return await asyncio.open_unix_connection(sock=client, limit=CHUNK)
@@ -131,10 +131,12 @@ class Inside:
             raise
 
     # -- a command's socket
-    async def _serve_command(self, run_id: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """A connection of a command that runs for the machine."""
+    async def _serve_command(
+        self, machine_id: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """A connection of a command that runs for the machine, and may outlive its run."""
         try:
-            await _bridge(_Local(reader, writer), b"", *await self._dial(run_id))
+            await _bridge(_Local(reader, writer), b"", *await self._dial(machine_id))
         except (OSError, BoxdError):
             pass  # the command has gone, or the daemon goes
         finally:

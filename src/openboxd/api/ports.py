@@ -87,11 +87,11 @@ class Service(People, Protocol):
         ...
 
     # -- from inside machines
-    def machine_inside(self, run_id: str) -> Machine:
-        """The machine that this run is. Raises Unauthenticated: none; PermissionDenied: it is isolated."""
+    def machine_inside(self, origin: str) -> Machine:
+        """The machine that this run is, or that has this id. Raises Unauthenticated; PermissionDenied: isolated."""
         ...
 
-    def inside_caller(self, run_id: str, credential: str) -> Caller:
+    def inside_caller(self, origin: str, credential: str) -> Caller:
         """Who calls over the channel of a run: the machine, or whoever holds the key that came with the call.
 
         Raises Unauthenticated, also for a token of another machine; PermissionDenied."""

@@ -24,13 +24,13 @@ class Here:
         name: what the machine is called now.
         directory: where the command was typed: a path of the machine.
         superuser: it was root who typed it.
-        tell: tells the daemon something about this run; see openboxd.api.inside_cli.
+        keep: lets this run outlive a restore of the machine: whoever typed it gets its outcome in the restored one.
     """
 
     name: str
     directory: str
     superuser: bool
-    tell: Callable[[bytes], None]
+    keep: Callable[[], None]
 
 
 @dataclass

@@ -10,7 +10,7 @@ import asyncio
 import secrets
 import time
 
-from openboxd.control import accounts
+from openboxd.control import accounts, names
 from openboxd.control.keys import Account
 from openboxd.errors import InvalidArgument, PermissionDenied, Unauthenticated
 from openboxd.model import Caller, Machine, Token
@@ -26,28 +26,29 @@ FAREWELL = 2
 class Inside(Account):
     """See the module."""
 
-    def machine_inside(self, run_id: str) -> Machine:
-        """The machine that this run is.
+    def machine_inside(self, origin: str) -> Machine:
+        """The machine that this run is; by its id, for a command that the daemon runs for it.
 
         Raises:
             Unauthenticated: the run is no machine's (any more).
             PermissionDenied: the machine is isolated.
         """
-        machine = next((machine for machine in self._store.machines() if machine.run_id == run_id), None)
-        if machine is None or not run_id:
+        key = "id" if names.is_uuid(origin) else "run_id"
+        machine = next((each for each in self._store.machines() if getattr(each, key) == origin), None)
+        if machine is None or not origin:
             raise Unauthenticated("this machine was restored, stopped or removed meanwhile; nothing was done")
         if machine.isolated:
             raise PermissionDenied(f"machine '{machine.name}' is isolated: it has no way to boxd from inside")
         return machine
 
-    def inside_caller(self, run_id: str, credential: str) -> Caller:
+    def inside_caller(self, origin: str, credential: str) -> Caller:
         """Who calls over the channel of this run: the machine itself, or whoever holds the key that came with it.
 
         Raises:
             Unauthenticated: an unknown or expired credential, or one of another machine.
             PermissionDenied: the machine is isolated.
         """
-        machine = self.machine_inside(run_id)
+        machine = self.machine_inside(origin)
         if credential.startswith(PREFIX):
             self._check_token(machine, credential)
         elif credential:

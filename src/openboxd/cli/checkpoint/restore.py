@@ -11,7 +11,7 @@ from openboxd.cli.checkpoint.describe import checkpoint_argument, pick
 from openboxd.cli.confirm import ask, need_terminal, yes_option
 from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import machine_argument, status
-from openboxd.cli.output import answer, iso
+from openboxd.cli.output import answer, iso, note
 from openboxd.cli.progress import watching
 from openboxd.cli.state import State, pass_state
 
@@ -41,6 +41,9 @@ def restore(state: State, machine: str, name: str, yes: bool) -> None:
         vm, found = state.run(look)
         since = iso(found.created_at / 1000).replace("T", " ").replace("Z", " UTC")
         ask(f"Restore checkpoint '{name}' on machine '{vm.name}'? Everything written since {since} is lost.", yes)
+
+    if state.here is not None and machine == state.here.name:
+        note("this machine goes back now, and this command with it: it does not return")
 
     async def work(client: Client) -> tuple[GetVmResponse, RestoreCheckpointResponse]:
         with going_on(f"the restore goes on; see 'boxd machine get {machine}'"):

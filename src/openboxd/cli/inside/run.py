@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -11,8 +12,10 @@ import click
 
 from openboxd.cli.main import carry_out, cli
 from openboxd.cli.state import Here, State
+from openboxd.errors import OperationFailed
 
 CONTROL = 3
+KNOWN_LIMIT = 30.0
 
 OUTSIDE = (("daemon",), ("doctor",), ("auth",), ("admin",), ("machine", "ssh-config"), ("image", "build"))
 """Commands about the host, the account or files of the user's own computer: machines do not have them."""
@@ -23,13 +26,20 @@ def run(job: Mapping[str, Any]) -> int:
     for path in OUTSIDE:
         _take_out(cli, path)
     sys.argv = ["boxd", *job["args"]]
-    here = Here(str(job["name"]), str(job["directory"]), bool(job["superuser"]), tell)
+    here = Here(str(job["name"]), str(job["directory"]), bool(job["superuser"]), keep)
     return carry_out(State(here=here))
 
 
-def tell(text: bytes) -> None:
-    """Tell the daemon something about this run."""
-    os.write(CONTROL, text)
+def keep() -> None:
+    """Ask the daemon to keep this run over a restore; returns once the guest's side knows how to ask for it.
+
+    Raises:
+        OperationFailed: it does not say that it knows.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    os.write(CONTROL, b"R")
+    if signal.sigtimedwait({signal.SIGUSR1}, KNOWN_LIMIT) is None:
+        raise OperationFailed("the boxd command in the machine does not answer; nothing was done")
 
 
 def _take_out(group: click.Command | None, path: tuple[str, ...]) -> None:

@@ -13,8 +13,8 @@ from openboxd.cli.machine.domain import domain
 from openboxd.cli.machine.events import events
 from openboxd.cli.machine.exec import exec_command
 from openboxd.cli.machine.expose import expose
-from openboxd.cli.machine.fork import fork
 from openboxd.cli.machine.get import get
+from openboxd.cli.machine.guard import guard
 from openboxd.cli.machine.list import list_machines
 from openboxd.cli.machine.logs import logs
 from openboxd.cli.machine.new import new
@@ -35,7 +35,6 @@ def machine() -> None:
 
 for command in (
     new,
-    fork,
     list_machines,
     get,
     start,
@@ -51,6 +50,7 @@ for command in (
     config,
     remove,
     exec_command,
+    guard,
     connect,
     cp,
     proxy,

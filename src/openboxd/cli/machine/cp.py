@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +10,7 @@ import click
 from openboxd.cli.base import Command
 from openboxd.cli.machine.download import download
 from openboxd.cli.machine.paths import Place, parse
+from openboxd.cli.machine.relay import relay
 from openboxd.cli.machine.tally import Tally, counting
 from openboxd.cli.machine.upload import upload
 from openboxd.cli.output import answer, fail, note
@@ -41,8 +43,8 @@ def cp(state: State, source: str, target: str, recursive: bool) -> None:
 
     With --json: {source, target, files, links, bytes, skipped}.
     """
-    origin, goal = parse(source), parse(target)
-    if origin.is_remote == goal.is_remote:
+    origin, goal = _sides(state, source, target)
+    if state.here is None and origin.is_remote == goal.is_remote:
         raise click.UsageError("one side must be NAME:PATH and the other one a path of this host")
     if state.json and target == "-":
         raise click.UsageError("--json and - both want stdout")
@@ -60,9 +62,23 @@ def cp(state: State, source: str, target: str, recursive: bool) -> None:
         fail(f"not everything was copied: {len(tally.skipped)} skipped, everything else is there")
 
 
+def _sides(state: State, source: str, target: str) -> tuple[Place, Place]:
+    """In a machine its own paths are what local ones are elsewhere; they begin where the command is typed."""
+    origin, goal = parse(source), parse(target)
+    if state.here is not None:
+        name, directory = state.here.name, state.here.directory
+        origin, goal = (
+            side if side.is_remote or side.path == "-" else Place(posixpath.join(directory, side.path), name)
+            for side in (origin, goal)
+        )
+    return origin, goal
+
+
 async def _copy(client: Client, origin: Place, goal: Place, recursive: bool) -> Tally:
     async with counting(f"copying {origin.path}") as tally:
-        if goal.is_remote:
+        if origin.is_remote and goal.is_remote:
+            await relay(client, origin, goal, recursive, tally)
+        elif goal.is_remote:
             await upload(client, origin.path, goal, recursive, tally)
         else:
             await download(client, origin, goal.path, recursive, tally)

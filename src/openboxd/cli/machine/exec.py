@@ -101,11 +101,11 @@ def exec_command(
         report(state, error)
         raise click.exceptions.Exit(NOT_RUN) from None
     if state.json:
-        answer(state, {**_decoded(output), "exit_code": status}, "")
+        answer(state, {**decoded(output), "exit_code": status}, "")
     raise click.exceptions.Exit(status)
 
 
-def _decoded(output: bytearray) -> dict[str, Any]:
+def decoded(output: bytearray) -> dict[str, Any]:
     """Text that says when it is not all there is to the bytes."""
     try:
         return {"output": output.decode()}

@@ -130,7 +130,11 @@ async def _upload_file(client: Client, local: Path, target: Place, tally: Tally)
 async def _upload_stdin(client: Client, target: Place, tally: Tally) -> None:
     with tempfile.SpooledTemporaryFile(max_size=SPOOL) as spool:
         while piece := await asyncio.to_thread(sys.stdin.buffer.read, MIB):
-            spool.write(piece)
+            try:
+                spool.write(piece)
+            except FileNotFoundError:  # in a machine: there are no temporary files where this runs
+                text = f"stdin is larger than {SPOOL // MIB} MiB; write it to a file first, and copy that"
+                raise InvalidArgument(text) from None
         size = spool.tell()
         spool.seek(0)
         await _send(client, spool, size, target, tally, "stdin")

@@ -1,0 +1,208 @@
+"""`boxd machine guard`: a checkpoint, a command, and the way back if the command fails."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from openboxd.cli.base import Command
+from openboxd.cli.checkpoint.describe import pause
+from openboxd.cli.hints import report
+from openboxd.cli.machine import terminal
+from openboxd.cli.machine.describe import machine_argument
+from openboxd.cli.machine.exec import NOT_RUN, decoded
+from openboxd.cli.machine.session import Sink, run, to_standard_streams
+from openboxd.cli.machine.shell import shell_line
+from openboxd.cli.output import answer, note, report_error
+from openboxd.cli.progress import watching
+from openboxd.cli.state import Here, State, pass_state
+from openboxd.errors import BoxdError, OperationFailed, because
+from openboxd.model import ExecOutput, ExecRequest
+
+if TYPE_CHECKING:
+    from openboxd.client.client import Client
+    from openboxd.wire.boxd_api_pb2 import CheckpointInfo
+
+RESTORE, KEEP = "restore", "keep"
+INTERRUPTED = 130
+GUARDED = "openboxd.guarded"
+ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class GuardCommand(Command):
+    """Everything after the first `--` is the guarded command's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            begin = args.index("--")
+            ctx.meta[GUARDED] = tuple(args[begin + 1 :])
+            args = args[:begin]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
+
+
+@dataclass
+class Guarded:
+    """What became of it."""
+
+    machine: str
+    checkpoint: str
+    status: int = NOT_RUN
+    reason: str = ""  # why the command is taken for failed, for people
+    rolled_back: bool = False
+    kept: bool = True
+
+
+@click.command("guard", cls=GuardCommand)
+@machine_argument
+@click.option("--keep", is_flag=True, help="Keep the checkpoint afterwards.")
+@click.option(
+    "--on-fail",
+    type=click.Choice([RESTORE, KEEP]),
+    default=RESTORE,
+    show_default=True,
+    help="What to do when the command fails: take the machine back, or keep it as it is, and the checkpoint with it.",
+)
+@click.option("--tty", is_flag=True, help="Give the command a terminal.")
+@click.pass_context
+@pass_state
+def guard(state: State, context: click.Context, machine: str, keep: bool, on_fail: str, tty: bool) -> None:
+    """Save machine NAME, run COMMAND in it, and take it back to that moment if COMMAND fails or is interrupted.
+
+    \b
+      boxd machine guard web -- ./risky-migration.sh
+      boxd machine guard web --on-fail keep -- ./agent
+
+    COMMAND is run as 'boxd machine exec' runs it; in a machine, in the directory where this is typed. The checkpoint
+    is removed afterwards, unless --keep says otherwise. A guard that was typed in the machine that is taken back ends
+    in the restored machine, with the same exit status.
+
+    The exit status is COMMAND's own; 125: it could not be run, or its end is unknown; 130: Ctrl-C.
+
+    With --json: {machine, checkpoint, exit_code, rolled_back, checkpoint_kept, output}.
+    """
+    command = context.meta.get(GUARDED, ())
+    if not command:
+        raise click.UsageError("say what to run after --, as in: boxd machine guard web -- ./risky.sh")
+    if state.here is not None and machine == state.here.name:
+        state.here.keep()
+    output = bytearray()
+
+    def collect(piece: ExecOutput) -> None:
+        output.extend(piece.data)
+
+    request = _request(command, state.here if machine == (state.here.name if state.here else "") else None, tty)
+    with _endings_interrupt():
+        done = _guard(state, machine, request, collect if state.json else to_standard_streams)
+        with _uninterrupted():
+            _settle(state, done, keep=keep, restore=on_fail == RESTORE)
+    data = {
+        "machine": done.machine,
+        "checkpoint": done.checkpoint,
+        "exit_code": done.status,
+        "rolled_back": done.rolled_back,
+        "checkpoint_kept": done.kept,
+    }
+    answer(state, {**data, **decoded(output)}, "")
+    raise click.exceptions.Exit(done.status)
+
+
+def _request(command: tuple[str, ...], here: Here | None, tty: bool) -> ExecRequest:
+    line = shell_line(command)
+    if here is not None:
+        line = f"cd {shlex.quote(here.directory)} && {line}"
+        if here.superuser:
+            line = shell_line(["sudo", "-n", "sh", "-c", line])
+    cols, rows = terminal.size()
+    return ExecRequest(line, tty=tty, cols=cols, rows=rows)
+
+
+def _guard(state: State, machine: str, request: ExecRequest, sink: Sink) -> Guarded:
+    """Save and run. Raises BoxdError if there was no save: then nothing was run."""
+    name = f"guard-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
+
+    async def save(client: Client) -> tuple[str, CheckpointInfo]:
+        vm = await client.machine(machine)
+        async with watching(client, vm.vm_id, f"saving {vm.name}"):
+            await client.save(vm.vm_id, name)
+            return vm.name, await client.checkpoint_done(vm.vm_id, name)
+
+    found, checkpoint = state.run(save)
+    if checkpoint.status != "ready":
+        raise OperationFailed(f"machine '{found}' was not saved, and nothing was run: {checkpoint.failure_reason}")
+    note(f"checkpoint {name} of machine {found} is ready; it paused for {pause(checkpoint)}")
+    done = Guarded(found, name)
+    try:
+        done.status = state.run(lambda client: run(client, machine, request, sink))
+        done.reason = f"the command ended with {done.status}" if done.status else ""
+    except BoxdError as error:
+        report(state, error)
+        done.reason = "the command could not be run, or its end is unknown"
+    except KeyboardInterrupt:
+        done.status, done.reason = INTERRUPTED, "the command was interrupted"
+    return done
+
+
+def _settle(state: State, done: Guarded, *, keep: bool, restore: bool) -> None:
+    """Take the machine back if that is called for, and the checkpoint away; tell of both."""
+    try:
+        if done.reason and restore:
+            done.rolled_back = state.run(lambda client: _restore(client, done))
+        if not keep and (done.rolled_back or not done.reason):
+            state.run(lambda client: client.remove_checkpoint(done.machine, done.checkpoint))
+            done.kept = False
+    except BoxdError as error:
+        report_error(because(error))
+    if not done.reason:
+        text = f"the command succeeded; machine {done.machine} goes on"
+    elif done.rolled_back:
+        text = f"{done.reason}; machine {done.machine} is back at checkpoint {done.checkpoint}"
+    else:
+        text = (
+            f"{done.reason}; machine {done.machine} is as the command left it; to go back: "
+            f"boxd machine checkpoint restore {done.machine} {done.checkpoint}"
+        )
+    note(f"{text}, which was {'kept' if done.kept else 'removed'}" if done.rolled_back else text)
+
+
+async def _restore(client: Client, done: Guarded) -> bool:
+    """Whether the machine was taken back. If somebody has restored something else meanwhile, that stands."""
+    known = {each.name: each for each in await client.checkpoints(done.machine)}
+    if done.checkpoint not in known or not known[done.checkpoint].is_current:
+        report_error(f"machine '{done.machine}' was saved or restored by somebody else meanwhile; it was left alone")
+        return False
+    async with watching(client, done.machine, f"restoring {done.machine}"):
+        await client.restore(done.machine, done.checkpoint)
+    return True
+
+
+@contextmanager
+def _endings_interrupt() -> Iterator[None]:
+    """A hang-up or a SIGTERM is an interruption: the machine is taken back first."""
+    before = {number: signal.signal(number, lambda *_: os.kill(os.getpid(), signal.SIGINT)) for number in ENDINGS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """The way back is not interrupted."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
