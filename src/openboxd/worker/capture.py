@@ -78,7 +78,6 @@ def _parent(worker: MachineWorker, origin: Origin) -> Path | None:
     return worker.drivers.pool.checkpoint_dir(worker.id, best.id)
 
 
-<<<<<<< HEAD
 def _snapshot(worker: MachineWorker, origin: Origin) -> Path | None:
     """The newest snapshot that was saved from the machine, or else the one that it was made from, if it has one."""
     machine, pool = worker.machine, worker.drivers.pool
@@ -99,11 +98,8 @@ def _kept(worker: MachineWorker, parent: Path | None) -> AbstractAsyncContextMan
     return worker.drivers.holds.hold(parent, f"a save of machine '{worker.machine.name}' shares with it")
 
 
-async def _describe(worker: MachineWorker, origin: Origin, report: SaveReport, staging: Path) -> None:
-=======
 async def describe(worker: MachineWorker, origin: Origin, report: SaveReport, staging: Path) -> None:
     """Write the manifest of a capture beside its files."""
->>>>>>> caf4faf (wip)
     assert worker.run is not None
     version = await worker.drivers.hypervisor.version()
     content = manifest.describe(origin, worker.run.plan, report, staging, version)
