@@ -13,6 +13,7 @@ from openboxd.cli.machine.domain import domain
 from openboxd.cli.machine.events import events
 from openboxd.cli.machine.exec import exec_command
 from openboxd.cli.machine.expose import expose
+from openboxd.cli.machine.fork import fork
 from openboxd.cli.machine.get import get
 from openboxd.cli.machine.guard import guard
 from openboxd.cli.machine.list import list_machines
@@ -35,6 +36,7 @@ def machine() -> None:
 
 for command in (
     new,
+    fork,
     list_machines,
     get,
     start,
