@@ -17,8 +17,10 @@ from openboxd.edge.caddy import Caddy, certificate_wanted, running
 from openboxd.edge.caddy_config import Front
 from openboxd.edge.gates import Gates
 from openboxd.edge.kept import Kept
+from openboxd.errors import InvalidArgument
 from openboxd.host import pidfd
 from openboxd.model import Way
+from openboxd.settings import load
 from tests.edge.agents import FakeAgent
 from tests.edge.guests import LIMIT, Client, saying, until
 from tests.edge.https import ZONE, Site, alive, app, free_port, made_front
@@ -154,13 +156,16 @@ async def test_a_daemon_that_ends_for_good_leaves_nobody_waiting(home: Path) -> 
     await until(lambda: keepers(home) == [], "the keeper's end")
 
 
-async def test_a_keeper_that_was_killed_is_replaced_and_holds_everything(home: Path) -> None:
+async def test_a_keeper_that_was_killed_is_replaced_and_holds_everything(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = await speaking(80, b"hello\n")
     way = Way(80, public_port=free_port())
     async with kept_in(home) as kept:
         gates = Gates(home / "gates", "127.0.0.1", kept=kept)
         await gates.arrange("m1", "web", [way])
         [first] = keepers(home)
+        monkeypatch.setattr("openboxd.edge.kept.HASTE", 0.0)
         os.kill(first, signal.SIGKILL)
         await until(lambda: keepers(home) not in ([], [first]), "another keeper")
         await gates.close()
@@ -172,6 +177,25 @@ async def test_a_keeper_that_was_killed_is_replaced_and_holds_everything(home: P
         assert await heard(waiting) == b"hello\n"
         await gates.close()
     await agent.end()
+
+
+async def test_a_keeper_that_ends_at_once_is_not_started_for_ever(
+    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/true")
+    async with kept_in(home) as kept:
+        await until(lambda: not kept.works, "the loss of the keeper")
+        kept.keep("tcp:x", 0)  # harmless
+        await asyncio.sleep(0.1)
+        assert not kept.works
+    assert "clients will not wait while this daemon is restarted" in caplog.text
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "1.5", "", "99999"])
+def test_what_is_no_number_of_seconds_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InvalidArgument, match="BOXD_HANDOVER is"):
+        load(tmp_path, environ={"BOXD_HANDOVER": text})
+    assert load(tmp_path, environ={"BOXD_HANDOVER": "0"}).handover == 0
 
 
 async def test_a_keeper_that_cannot_be_started_is_no_obstacle(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

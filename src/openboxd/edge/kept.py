@@ -13,6 +13,7 @@ import os
 import socket
 import stat
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,9 @@ from openboxd.host.process import start_detached
 SOCKET = "keeper.sock"
 LIMIT = 10.0
 """Seconds for the keeper to answer."""
+
+HASTE = 5.0
+"""Seconds within which a keeper that ends is not worth starting again."""
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +43,7 @@ class Kept:
     def __init__(self, directory: Path, wait: float) -> None:
         self._path, self._wait = directory / SOCKET, wait
         self._keeper: socket.socket | None = None
+        self._started = -HASTE  # when a keeper was started by us
         self._found: dict[str, int] = {}  # kept by an earlier daemon, and not taken yet
         self._own: dict[str, int] = {}  # copies of what is kept for us, for another keeper if this one is lost
 
@@ -121,6 +126,7 @@ class Kept:
     def _start(self) -> socket.socket:
         """It is given a socket that listens already, so nobody has to wait for it."""
         self._path.unlink(missing_ok=True)
+        self._started = time.monotonic()
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:
             control.bind(str(self._path))
             self._path.chmod(0o600)
@@ -143,6 +149,9 @@ class Kept:
     def _lost(self) -> None:
         """The keeper has ended, which it never does by itself while we are there: give everything to another one."""
         self._hang_up()
+        if time.monotonic() - self._started < HASTE:
+            log.warning("clients will not wait while this daemon is restarted: the keeper of sockets ends at once")
+            return
         log.warning("the keeper of listening sockets was lost; another one is started")
         try:
             self._keeper = self._start()
