@@ -63,7 +63,6 @@ class Base:
         self._inventory = Inventory(store, drivers.pool, drivers.metrics)
         self._takes = Takes(drivers.pool)
         self._snapshot_saves: WeakValueDictionary[str, Job] = WeakValueDictionary()  # by id, while they run
-        self._snapshots_leaving: set[str] = set()  # ids of those that are being removed
         self._editing = asyncio.Lock()  # an edit of labels reads, then writes
 
     def _later(self, work: Awaitable[None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 
 from openboxd.control import names
 from openboxd.control.base import Base
@@ -44,7 +45,7 @@ class Snapshots(Base):
         else:
             names.check_snapshot_name(ref)
             found = self._store.snapshot_named(caller.user_id, ref)
-        if found is None or found.owner_id != caller.user_id or found.id in self._snapshots_leaving:
+        if found is None or found.owner_id != caller.user_id or self._directory(found) in self._drivers.holds.leaving:
             raise snapshot_not_found()
         return found
 
@@ -139,16 +140,19 @@ class Snapshots(Base):
         await to_the_end(self._remove_snapshot(self.snapshot(caller, ref)))
 
     async def _remove_snapshot(self, found: Snapshot) -> None:
-        directory = self._drivers.pool.snapshot_dir(found.id)
-        if reasons := self._drivers.holds.reasons(directory):
+        directory, holds = self._directory(found), self._drivers.holds
+        if reasons := holds.reasons(directory):
             raise Busy(
                 f"snapshot '{found.name}' was not removed: {', '.join(reasons)}; try again when that has ended"
             )
-        self._snapshots_leaving.add(found.id)  # from here on nobody finds it, so nobody begins to use it
+        holds.leaving.add(directory)  # from here on nobody finds it, so nobody begins to use it
         try:
             await remove_snapshot(self._drivers, found)
         finally:
-            self._snapshots_leaving.discard(found.id)
+            holds.leaving.discard(directory)
+
+    def _directory(self, snapshot: Snapshot) -> Path:
+        return self._drivers.pool.snapshot_dir(snapshot.id)
 
 
 def _refuse_hardware(found: Snapshot, new: Wanted) -> None:

@@ -86,6 +86,7 @@ def _snapshot(worker: MachineWorker, origin: Origin) -> Path | None:
         for found in worker.drivers.store.snapshots()
         if found.version and found.size.memory_bytes == origin.size.memory_bytes
         if machine.id == found.source_id or machine.source_id == found.id
+        if pool.snapshot_dir(found.id) not in worker.drivers.holds.leaving
     ]
     best = max(near, key=lambda found: (found.source_id == machine.id, found.updated_at_ms), default=None)
     return pool.snapshot_dir(best.id, best.version) if best else None

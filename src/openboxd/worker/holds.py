@@ -22,6 +22,7 @@ class Holds:
     def __init__(self) -> None:
         self._reasons: dict[Path, list[str]] = {}
         self._unwanted: dict[Path, Discard] = {}
+        self.leaving: set[Path] = set()  # directories of captures being removed: nobody begins to hold one of these
 
     @asynccontextmanager
     async def hold(self, capture: Path, why: str) -> AsyncIterator[None]:
