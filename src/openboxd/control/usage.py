@@ -53,7 +53,7 @@ class Accounting(Base):
             PermissionDenied."""
         self._access.person(caller, "see what machines used")
         machine = self._present(caller, ref) or self._gone(caller, ref, org)
-        until = until or int(time.time())
+        until = until or int(time.time()) + 1  # the second that runs is in it
         since = since or max(machine.created_at, until - LONGEST_PERIOD)
         return self._report([machine], since, until)
 
@@ -61,7 +61,7 @@ class Accounting(Base):
         """Of all machines of the caller, or (for its owner and admins) of an organization."""
         self._access.person(caller, "see what machines used")
         found = self._access.org(caller, org, manage=True)[0] if org else None
-        until = until or int(time.time())
+        until = until or int(time.time()) + 1  # the second that runs is in it
         since = since or until - DEFAULT_PERIOD
         machines = self._store.machines_of(org_id=found.id) if found else self._store.machines_of(caller.user_id)
         return self._report(machines, since, until, found)
