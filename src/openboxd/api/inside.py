@@ -72,7 +72,7 @@ class Inside:
     def __init__(self, service: Service, run_dir: Path) -> None:
         self._service = service
         self._socket = run_dir / SOCKET
-        self._commands = Commands(run_dir / COMMANDS)
+        self.commands = Commands(run_dir / COMMANDS)
         self._open: dict[str, int] = {}
         self._pace = Pace()
 
@@ -85,7 +85,7 @@ class Inside:
         """
         machine = self._service.machine_inside(run_id)
         if door == CLI:
-            await self._commands.serve(machine, connection, lambda *ends: self._serve_command(machine.id, *ends))
+            await self.commands.serve(machine, connection, lambda *ends: self._serve_command(machine.id, *ends))
         elif door == API:
             if self._open.get(run_id, 0) >= PER_MACHINE or sum(self._open.values()) >= ALTOGETHER:
                 raise Exhausted(f"machine '{machine.name}' has too many connections to the API")
@@ -154,7 +154,7 @@ class Inside:
         try:
             yield
         finally:
-            await self._commands.close()
+            await self.commands.close()
             await calls.stop(GRACE)
             await server.stop(GRACE)
 

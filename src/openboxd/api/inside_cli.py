@@ -57,6 +57,10 @@ class Commands:
             await frames.write(b"X", f"error: {error.message}\n".encode())
             await frames.write(b"C", bytes([REFUSED]))
 
+    def running(self, machine_id: str) -> int:
+        """How many commands of a machine run now."""
+        return sum(self._runs[ident].machine_id == machine_id for ident in self._work)
+
     def _begin(self, machine: Machine, frames: Frames, api: Serve, kind: bytes, payload: bytes) -> Run:
         """The command that is asked for: a new one, or one that its machine was restored under."""
         if kind == b"A":
@@ -67,8 +71,7 @@ class Commands:
             return found
         if kind != b"S":
             raise InvalidArgument("that is not how a command begins")
-        running = [run for run in self._runs.values() if run.status is None]
-        if len(running) >= ALTOGETHER or sum(run.machine_id == machine.id for run in running) >= PER_MACHINE:
+        if len(self._work) >= ALTOGETHER or self.running(machine.id) >= PER_MACHINE:
             raise Exhausted(
                 f"{PER_MACHINE} boxd commands run in machine '{machine.name}' already; wait for one to end"
             )

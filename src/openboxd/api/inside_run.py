@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from openboxd.api.inside_nursery import Child, Nursery
 from openboxd.api.inside_wire import Frames, Start
-from openboxd.errors import Interrupted
+from openboxd.errors import Interrupted, Unavailable
 
 HANG_UP = int(signal.SIGHUP)
 PATIENCE, LONG_PATIENCE = 10.0, 120.0
@@ -29,6 +30,7 @@ KEPT_OUTPUT = 64 * 1024
 CHUNK = 16 * 1024
 KEPT_OVER, STATUS = b"R", b"="
 SOCKET = "api.sock"
+SEED = 4096
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Serves one connection of a command to the API."""
@@ -129,7 +131,11 @@ class Run:
                 "tty": start.terminals,
                 "env": {"LANG": "C.UTF-8", "GRPC_VERBOSITY": "NONE"} | dict(start.env),
             }
-            child = self._child = await nursery.begin(job, theirs)
+            try:
+                child = self._child = await nursery.begin(job, theirs)
+            except Unavailable as error:
+                await self._say(b"X", f"error: {error.message}\n".encode())
+                return
             stack.callback(self._forget_child, child)
             _close_all(theirs)
             if self._given_up:
@@ -219,7 +225,7 @@ class Run:
 
 
 async def _socket(stack: AsyncExitStack, root: Path, api: Serve) -> None:
-    """The command's whole world: an empty directory with a socket to the API."""
+    """The command's whole world: a directory with a socket to the API."""
     stack.callback(shutil.rmtree, root, ignore_errors=True)
     server = await asyncio.start_unix_server(api, sock=_listener(root))
     stack.callback(server.close)
@@ -227,6 +233,11 @@ async def _socket(stack: AsyncExitStack, root: Path, api: Serve) -> None:
 
 def _listener(root: Path) -> socket.socket:
     root.mkdir(mode=0o700)
+    # gRPC insists on a file to seed its generators of no importance from. No device: one does not work everywhere.
+    (root / "dev").mkdir()
+    (root / "dev/urandom").write_bytes(secrets.token_bytes(SEED))
+    for path, mode in ((root / "dev/urandom", 0o444), (root / "dev", 0o755)):
+        path.chmod(mode)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o111)  # the command is nobody; who gets here is decided by the directories above its root
     try:

@@ -61,7 +61,8 @@ def fill_in(here: str, params: Sequence[click.Parameter], given: dict[str, Any])
         return True
     last = words[-1]
     if last.nargs == -1 and "=" in found[0] and last.name:  # no machine has such a name
-        given[last.name] = (found[0], *(given.get(last.name) or ()))
+        edits = given.get(last.name)
+        given[last.name] = (found[0], *(edits if isinstance(edits, tuple) else ()))
         given["machine"] = here
         return True
     if last.nargs != -1 and len(found) < len(words):

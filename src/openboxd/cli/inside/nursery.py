@@ -26,15 +26,10 @@ PACKET = 128 * 1024
 CONTROL = 3
 """The descriptor on which a command tells the daemon something."""
 
-LATER = (
-    "concurrent.futures.thread",
-    "rich.console",
-    "rich.progress",
-    "rich.live",
-    "unicodedata",
-    "traceback",
-    "shlex",
-)
+WHOLE = ("openboxd.cli", "openboxd.client", "openboxd.wire", "rich", "click")
+NEVER = ("generate", "__main__", "_win", "_windows", "jupyter", "diagnose")
+"""Modules that are programs of their own, or another system's."""
+LATER = ("concurrent.futures.thread", "unicodedata", "traceback", "shlex")
 """What is otherwise loaded on first use, when there are no files any more."""
 
 
@@ -48,13 +43,10 @@ def main() -> None:
 
 def load() -> None:
     """Load whatever a command may use."""
-    import openboxd.cli
-    import openboxd.client
-    import openboxd.wire
-
-    for package in (openboxd.cli, openboxd.client, openboxd.wire):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if module.name not in ("openboxd.wire.generate", "openboxd.cli.inside.__main__"):
+    for name in WHOLE:
+        package = importlib.import_module(name)
+        for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+            if not module.name.rpartition(".")[2].startswith(NEVER):
                 importlib.import_module(module.name)
     for name in LATER:
         importlib.import_module(name)

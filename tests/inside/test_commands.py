@@ -1,0 +1,134 @@
+"""The boxd command of machines: the real program, in an empty place, for the machine at the other end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from openboxd.errors import PermissionDenied, Unauthenticated
+from tests.inside.commands import boxd, frame, heard, outcome, start
+from tests.inside.conftest import Doors
+
+
+async def test_a_command_means_the_machine_it_is_typed_in(doors: Doors) -> None:
+    done = await boxd(doors, "info", "--json")
+    assert done.status == 0, done
+    assert json.loads(done.out)["name"] == "web"
+    saved = await boxd(doors, "machine", "checkpoint", "save", "one", "--json")
+    assert json.loads(saved.out)["name"] == "one", saved
+    listed = await boxd(doors, "machine", "checkpoint", "list", "--json")
+    assert [each["name"] for each in json.loads(listed.out)] == ["one"]
+    label = await boxd(doors, "machine", "label", "role=db", "--json")
+    assert label.status == 0 and json.loads(label.out) == {"role": "db"}, label
+    removed = await boxd(doors, "machine", "checkpoint", "remove", "one", "-y")
+    assert (removed.status, removed.out) == (0, "checkpoint one of machine web was removed\n"), removed
+
+
+async def test_nothing_of_the_host_is_within_reach(doors: Doors) -> None:
+    """Whatever the command line says, there is no file, no setting, no other daemon and no key."""
+    for args, text in (
+        (("daemon", "run", "--home", "/"), "No such command 'daemon'"),
+        (("machine", "ssh-config"), "No such command 'ssh-config'"),
+        (("auth", "keys", "create", "x"), "No such command 'auth'"),
+        (("--api-url", "http://127.0.0.1:9443", "ls"), "leave --api-url out"),
+        (("machine", "get", "no-such-machine"), "not found"),
+    ):
+        done = await boxd(doors, *args)
+        assert done.status != 0 and text in done.err, (args, done)
+    # What would be a local path elsewhere is the machine's.
+    copied = await boxd(doors, "machine", "cp", "/etc/hostname", "web:copy")
+    assert copied.status == 1 and "/etc/hostname" in copied.err, copied
+
+
+async def test_streams_and_statuses_come_through(doors: Doors) -> None:
+    done = await boxd(doors, "machine", "exec", "web", "--", "cat", stdin=b"x" * 100_000)
+    assert (done.status, len(done.out)) == (0, 100_000), done.err
+    done = await boxd(doors, "machine", "exec", "web", "--", "exit 7")
+    assert done.status == 7
+
+
+async def test_a_terminal_asks_and_hears(doors: Doors) -> None:
+    visitor, task = doors.knock("cli")
+    visitor.say(start("machine", "checkpoint", "save", "one", tty="111", env=("TERM=xterm",)))
+    await asyncio.wait_for(task, 60)
+    assert outcome(visitor).status == 0, outcome(visitor)
+    visitor, task = doors.knock("cli")
+    visitor.say(start("machine", "checkpoint", "remove", "one", tty="111"))
+    await visitor.until(b"[y/N]")
+    visitor.say(frame(b"W", b"100 40"))
+    visitor.say(frame(b"I", b"y\r"))
+    await asyncio.wait_for(task, 60)
+    assert outcome(visitor).status == 0 and "was removed" in outcome(visitor).out, outcome(visitor)
+
+
+async def test_ctrl_c_and_a_caller_who_leaves_end_it(doors: Doors) -> None:
+    visitor, task = doors.knock("cli")
+    visitor.say(start("machine", "exec", "web", "--", "sleep 1000"))
+    visitor.say(frame(b"K", b"\x02"))
+    await asyncio.sleep(0)
+    visitor.say(frame(b"K", b"\x02"))
+    while not task.done():
+        visitor.say(frame(b"K", b"\x02"))
+        await asyncio.wait([task], timeout=0.5)
+    assert outcome(visitor).status in (130, 2), outcome(visitor)
+    gone, task = doors.knock("cli")
+    gone.say(start("machine", "exec", "web", "--", "sleep 1000"))
+    gone.leave()
+    await asyncio.wait_for(task, 60)
+    await doors.world.until(lambda: not doors.inside.commands.running(doors.machine_id()))
+
+
+async def test_a_machine_that_is_isolated_has_no_doors(doors: Doors) -> None:
+    machine = next(iter(doors.world.store.machines()))
+    run_id = machine.run_id
+    await doors.world.store.update_machine(machine.id, isolated=True)
+    for door in ("cli", "api"):
+        _, task = doors.knock(door)
+        with pytest.raises(PermissionDenied, match="isolated"):
+            await task
+    _, task = doors.knock("cli", run_id="0123456789ab")
+    with pytest.raises(Unauthenticated):
+        await task
+    assert run_id
+
+
+async def test_no_machine_has_more_commands_than_its_share(doors: Doors) -> None:
+    waiting = [doors.knock("cli") for _ in range(8)]
+    for visitor, _ in waiting:
+        visitor.say(start("machine", "exec", "web", "--", "cat"))
+    done = await boxd(doors, "version")
+    assert done.status == 125 and "8 boxd commands run in machine 'web' already" in done.err
+    for visitor, _ in waiting:
+        visitor.say(frame(b"E"))
+    await asyncio.wait_for(asyncio.gather(*(task for _, task in waiting)), 120)
+    assert {outcome(visitor).status for visitor, _ in waiting} == {0}
+    assert (await boxd(doors, "version")).status == 0
+
+
+@pytest.mark.parametrize(
+    "bytes_",
+    [
+        b"",
+        b"\0" * 5,
+        b"S",
+        frame(b"S"),
+        frame(b"S", b"cwd=/\0uid=x\0tty=000\0size=80 24"),
+        frame(b"S", b"cwd=/\0uid=0\0tty=0000\0size=80 24"),
+        frame(b"S", b"cwd=/\0uid=0\0tty=000\0size=0 24"),
+        b"S\xff\xff\xff\xff",
+        frame(b"A", b"../../etc/passwd"),
+        frame(b"Z", b"x"),
+        start("version") + frame(b"Z"),
+        start("version") + b"I\xff\xff\xff\xff",
+    ],
+)
+async def test_nonsense_is_refused_in_words_or_in_silence(doors: Doors, bytes_: bytes) -> None:
+    visitor, task = doors.knock("cli")
+    visitor.say(bytes_)
+    visitor.leave()
+    await asyncio.wait_for(task, 60)
+    frames = heard(visitor)
+    assert not frames or frames[-1][0] == b"C" or bytes_.startswith(start("version")), frames
+    assert (await boxd(doors, "version")).status == 0
