@@ -68,6 +68,12 @@ class Visitor:
         self.reading.set()
         self.said.put_nowait(None)
 
+    async def more(self, than: int) -> None:
+        """Until more was heard, or the connection is closed."""
+        while len(self.heard) <= than and not self.closed.is_set():
+            self._news.clear()
+            await self._news.wait()
+
     async def until(self, text: bytes) -> bytes:
         """What was heard, once it holds this."""
         async with asyncio.timeout(LIMIT):
