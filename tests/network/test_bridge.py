@@ -300,3 +300,66 @@ def test_nothing_is_set_up_before_a_machine_starts(lab: Lab) -> None:
     assert lab.host("nft list tables") == ""
     go(lab.world.host, lambda: again.release(lab.machines[0], RUNS[0]))
     assert lab.host("nft list tables") == ""
+
+
+def test_connections_of_an_earlier_run_end_at_both_ends(lab: Lab) -> None:
+    """A restored guest goes on with what it had open, at an earlier place: its next words must not get into the
+    stream that its later self has continued, and whoever listens must not wait for ever."""
+    server = Talker(lab.world.world, f"s=socket.create_server(('{WORLD}',7)); c,_=s.accept()")
+    guest = Talker(lab.guests[0].namespace, f"c=socket.create_connection(('{WORLD}',7),5)")
+    lab.stack.callback(server.close)
+    lab.stack.callback(guest.close)
+    assert (guest.do("send one"), server.do("recv"), server.do("send two"), guest.do("recv")) == (
+        "sent",
+        "one",
+        "sent",
+        "two",
+    )
+    running = dataclasses.replace(lab.machines[0], run_id=RUNS[0])
+    again = inside(lab.world.host, lambda: BridgeNetwork(HOME, resolver=WORLD))
+    go(lab.world.host, lambda: again.open([running]))  # a daemon that starts again cuts nothing
+    assert (guest.do("send three"), server.do("recv")) == ("sent", "three")
+    machine, following = lab.machines[0], "dddddddddddd"
+    link = go(lab.world.host, lambda: again.prepare(machine, following))
+    lab.guests[0].plug(link.tap)
+    go(lab.world.host, lambda: again.attach(machine, following, 0))
+    go(lab.world.host, lambda: again.release(machine, RUNS[0]))
+    guest.do("send four")
+    assert guest.do("recv") == "ConnectionResetError"
+    assert "ConnectionResetError" in (server.do("send five"), server.do("recv"))  # whichever learns it first
+    lab.serve(lab.world.world, WORLD, 80, b"world for ")
+    assert ask(lab.guests[0], WORLD, 80) == f"world for {HOST}"
+
+
+class Talker:
+    """One end of a connection `c` in a namespace, which does what it is told."""
+
+    def __init__(self, namespace: str, connect: str) -> None:
+        program = (
+            f"import socket,sys\nprint('up',flush=True)\n{connect}\nc.settimeout(20)\n"
+            "for line in sys.stdin:\n"
+            "  word,*rest=line.split()\n"
+            "  try:\n"
+            "    if word=='send': c.sendall(rest[0].encode()); print('sent',flush=True)\n"
+            "    else: print(c.recv(99).decode() or 'end',flush=True)\n"
+            "  except OSError as e: print(type(e).__name__,flush=True)\n"
+        )
+        self.process = subprocess.Popen(
+            ["ip", "netns", "exec", namespace, "python3", "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "up\n"
+
+    def do(self, what: str) -> str:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()

@@ -47,7 +47,7 @@ done
 """
 
 
-def write_initrd(target: Path, busybox: Path, modules: tuple[Path, ...] = ()) -> None:
+def write_initrd(target: Path, busybox: Path, modules: tuple[Path, ...] = (), init: str = _INIT) -> None:
     """Write the guest's initrd; `modules` (.ko or .ko.xz) are loaded in the order given."""
     archive = bytearray()
     number = 0
@@ -68,6 +68,6 @@ def write_initrd(target: Path, busybox: Path, modules: tuple[Path, ...] = ()) ->
         data = module.read_bytes()
         content = lzma.decompress(data) if module.suffix == ".xz" else data
         add(f"modules/{position}.ko", stat.S_IFREG | 0o644, content)
-    add("init", stat.S_IFREG | 0o755, _INIT.encode())
+    add("init", stat.S_IFREG | 0o755, init.encode())
     add("TRAILER!!!", 0)
     target.write_bytes(archive)

@@ -38,6 +38,7 @@ class BridgeNetwork:
         self._permissions = Permissions(self._names, self._resolver, machines)
         self._changing = asyncio.Lock()
         self._is_up = False
+        self._ports: dict[str, rules.Port] = {}  # of the present runs, by their machines' addresses
 
     @property
     def bridge(self) -> str:
@@ -94,7 +95,10 @@ class BridgeNetwork:
         """See ports.Network."""
         port = self._port(machine, run_id)
         async with self._changing:
-            await self._permissions.apply(rules.add(self._names, port))
+            before = self._ports.get(port.address)
+            if before != port:
+                await self._permissions.apply(rules.add(self._names, port, before))
+                self._ports[port.address] = port
             await ip(self._join(port))
 
     def why_not(self) -> str:
@@ -110,8 +114,13 @@ class BridgeNetwork:
     async def release(self, machine: Machine, run_id: str) -> None:
         """See ports.Network."""
         async with self._changing:
-            if self._is_up:
-                await nft(rules.drop(self._names, self._port(machine, run_id)))
+            if not self._is_up:
+                return
+            port, script = self._port(machine, run_id), ""
+            if self._ports.get(port.address) == port:
+                del self._ports[port.address]
+                script = rules.retire(self._names, port)
+            await nft(script + rules.drop(self._names, port))
 
     async def close(self) -> None:
         """See ports.Network."""
@@ -140,6 +149,7 @@ class BridgeNetwork:
             ports = [self._port(machine, machine.run_id) for tap, machine in ours.items() if tap in present]
             policy, learned = await self._permissions.resume()
             await nft(rules.set_up(self._names, ports, self._resolver, policy, learned))
+            self._ports = {port.address: port for port in ports}
             await self._permissions.listen()
             for port in ports:
                 await ip(self._join(port))

@@ -6,6 +6,7 @@ and at no time a part of the rules is in force.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -51,6 +52,16 @@ class Port:
         """As a member of the set."""
         return f'"{self.tap}" . {self.mac} . {self.address}'
 
+    @property
+    def mark(self) -> str:
+        """What connections of the run are marked with, by its address."""
+        return f"{self.address} : {zlib.crc32(self.tap.encode()):#x}"
+
+    @property
+    def current(self) -> str:
+        """The same as a member of the set of marks that are in use."""
+        return self.mark.replace(":", ".")
+
 
 def names(home: str) -> Names:
     """Names for a home, by 8 hex characters that stand for it."""
@@ -61,10 +72,11 @@ def set_up(
     names: Names, ports: Iterable[Port], resolver: str, policy: Policy = NOTHING, learned: Iterable[str] = ()
 ) -> str:
     """Everything, in place of what there is; `learned` are pairs as `learn` makes them."""
+    ports = list(ports)
     return (
         remove(names)
         + f"table bridge {names.table} {{\n{_who_is_who(names, ports)}}}\n"
-        + f"table inet {names.table} {{\n{_sets(policy, learned)}"
+        + f"table inet {names.table} {{\n{_sets(policy, learned)}{_runs(ports)}"
         + f"{_input(names)}{_forward(names)}{_nat(names, resolver)}}}\n"
     )
 
@@ -116,6 +128,16 @@ def _sets(policy: Policy, learned: Iterable[str]) -> str:
     )
 
 
+def _runs(ports: Iterable[Port]) -> str:
+    """Which mark each machine's connections bear: that of its present run."""
+    present = list(ports)
+    marks = ", ".join(port.mark for port in present)
+    elements = f"        elements = {{ {marks} }}\n" if marks else ""
+    return f"    map marks {{\n        type ipv4_addr : mark\n{elements}    }}\n" + _set(
+        "current", "ipv4_addr . mark", (port.current for port in present)
+    )
+
+
 def _input(names: Names) -> str:
     """The host itself: machines only answer it, and those that may not go everywhere ask it for names."""
     return f"""
@@ -141,18 +163,32 @@ def _forward(names: Names) -> str:
     }}
     # By way of the host, as the bridge keeps its ports apart: what is said in another's name has been dropped there.
     chain between {{
-        ip saddr . ip daddr @peers accept
+        ip saddr . ip daddr @peers jump peers
         counter reject
+    }}
+    chain peers {{
+        ct state established,related ip saddr . ct mark @current accept
+        ct state established,related ip daddr . ct mark @current accept
+        jump begin
+        accept
     }}
     chain from_machine {{
         # First, so that connections that stand end with the permission.
         ip saddr @restricted jump restricted
-        ct state established,related accept
+        ct state established,related ip saddr . ct mark @current accept
+        jump begin
         jump outside
     }}
+    # A guest that was restored goes on with connections of an earlier run, at a place where they no longer are: two
+    # streams would become one. So they end, at both ends, and only what begins anew is marked with the present run.
+    chain begin {{
+        meta l4proto tcp ct state established,related reject with tcp reset
+        tcp flags & (fin | syn | rst | ack) != syn reject with tcp reset
+        ct mark set ip saddr map @marks
+    }}
     chain restricted {{
-        ip saddr . ip daddr @allowed jump outside
-        ip saddr . ip daddr @learned jump outside
+        ip saddr . ip daddr @allowed return
+        ip saddr . ip daddr @learned return
         counter reject
     }}
     chain outside {{
@@ -162,6 +198,8 @@ def _forward(names: Names) -> str:
         counter drop
     }}
     chain to_machine {{
+        ct state established,related ip daddr . ct mark @current accept
+        meta l4proto tcp reject with tcp reset
         ct state established,related accept
         counter reject
     }}
@@ -212,14 +250,27 @@ def forget(names: Names, pairs: Iterable[str]) -> str:
     return f"delete element inet {names.table} learned {{ {elements} }}\n" if elements else ""
 
 
-def add(names: Names, port: Port) -> str:
-    """Let a device use its addresses."""
-    return f"add element bridge {names.table} ports {{ {port.element} }}\n"
+def add(names: Names, port: Port, before: Port | None = None) -> str:
+    """Let a device use its addresses. Connections of the run `before` it are not the machine's any more."""
+    table = f"inet {names.table}"
+    return (
+        (retire(names, before) if before else "")
+        + f"add element bridge {names.table} ports {{ {port.element} }}\n"
+        + f"add element {table} marks {{ {port.mark} }}\n"
+        + f"add element {table} current {{ {port.current} }}\n"
+    )
+
+
+def retire(names: Names, port: Port) -> str:
+    """Connections of this run, which was added, are not its machine's any more."""
+    table = f"inet {names.table}"
+    return f"delete element {table} marks {{ {port.address} }}\ndelete element {table} current {{ {port.current} }}\n"
 
 
 def drop(names: Names, port: Port) -> str:
-    """The opposite of `add`; harmless if it is not there."""
-    return add(names, port) + f"delete element bridge {names.table} ports {{ {port.element} }}\n"
+    """A device may not use its addresses any more; harmless if it is not there."""
+    element = f"element bridge {names.table} ports {{ {port.element} }}\n"
+    return f"add {element}delete {element}"
 
 
 def remove(names: Names) -> str:
