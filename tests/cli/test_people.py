@@ -134,7 +134,7 @@ async def test_usage(house: House) -> None:
     await house.ada("machine", "remove", "gone", "-y")
     found = (await house.ada("machine", "usage", "--json")).json
     by_name = {one["name"]: one for one in found["machines"]}
-    assert (by_name["gone"]["status"], by_name["web"]["status"]) == ("destroyed", "running")
+    assert (by_name["gone"]["status"], by_name["web"]["status"]) == ("deleted", "running")
     assert found["rates"] == {"vcpu_hour": 0, "memory_gib_hour": 0, "disk_gib_hour": 0}
     assert {one["cost"] for one in found["machines"]} == {0}
     text = (await house.ada("machine", "usage")).text

@@ -92,7 +92,7 @@ async def test_a_host_that_died_ended_it_at_the_last_sign_of_life(world: World, 
     clock.now += HOUR
     await world.store.beat_usage()
     clock.now += HOUR
-    daemon_killed(world)
+    await world.stop()
     for process in world.host.alive():
         process.crash("the host went down")
     world.host_boot = "boot 2"
@@ -114,7 +114,7 @@ async def test_a_run_that_ended_unseen_is_counted_until_it_was_last_seen(world: 
     await world.machine()
     clock.now += HOUR
     await world.store.beat_usage()
-    daemon_killed(world)
+    await world.stop()
     for process in world.host.alive():
         process.crash("the host went down")
     clock.now += 9 * HOUR

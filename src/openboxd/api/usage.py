@@ -5,7 +5,7 @@ from __future__ import annotations
 from openboxd.api.door import Method
 from openboxd.api.ports import Service
 from openboxd.control.usage import MachineUsage
-from openboxd.model import Caller, Rates
+from openboxd.model import Caller, MachineStatus, Rates
 from openboxd.wire import boxd_api_pb2 as pb
 
 
@@ -25,7 +25,7 @@ def usage_to_wire(service: Service, found: MachineUsage) -> pb.VmUsage:
         owner=machine.owner_id,
         owner_name=service.user_name(machine.owner_id),
         sharing="shared" if machine.shared else "private",
-        status=machine.status.value,
+        status="deleted" if machine.status is MachineStatus.DESTROYED else machine.status.value,
         vcpu=machine.size.vcpu,
         memory_bytes=machine.size.memory_bytes,
         disk_bytes=used.disk_bytes + used.checkpoint_bytes,
@@ -34,7 +34,7 @@ def usage_to_wire(service: Service, found: MachineUsage) -> pb.VmUsage:
         ram_gib_hours=used.memory_gib_hours,
         disk_gib_hours=used.disk_gib_hours + used.checkpoint_gib_hours,
         cost_micro=found.cost_micro,
-        complete=True,
+        complete=found.complete,
         checkpoint_bytes=used.checkpoint_bytes,
         checkpoint_gib_hours=used.checkpoint_gib_hours,
     )
@@ -45,7 +45,7 @@ async def get_vm_usage(service: Service, caller: Caller, request: pb.GetVmUsageR
     return pb.GetVmUsageResponse(
         period_start=report.since,
         period_end=report.until,
-        currency=report.rates.currency,
+        currency=report.rates.currency.lower(),
         rates=rates_to_wire(report.rates),
         usage=usage_to_wire(service, report.machines[0]),
     )
@@ -59,11 +59,11 @@ async def get_org_usage(service: Service, caller: Caller, request: pb.GetOrgUsag
         org=report.org.name if report.org else "",
         period_start=report.since,
         period_end=report.until,
-        currency=report.rates.currency,
+        currency=report.rates.currency.lower(),
         rates=rates_to_wire(report.rates),
         total_cost_micro=report.cost_micro,
         vms=[usage_to_wire(service, found) for found in report.machines],
-        complete=True,
+        complete=all(found.complete for found in report.machines),
     )
 
 
@@ -72,7 +72,7 @@ async def list_billing_activity(
 ) -> pb.ListBillingActivityResponse:
     """Nothing: what is used is told, and nobody is charged."""
     report = service.usage(caller, org=request.org)
-    return pb.ListBillingActivityResponse(currency=report.rates.currency)
+    return pb.ListBillingActivityResponse(currency=report.rates.currency.lower())
 
 
 METHODS: dict[str, Method] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openboxd.control.access import Act
 from openboxd.control.base import Base
@@ -20,11 +20,12 @@ LONGEST_PERIOD = 366 * DAY
 
 @dataclass(frozen=True)
 class MachineUsage:
-    """What one machine used, what that costs in millionths, and whether the account of it is whole."""
+    """What one machine used, what that costs in millionths, and whether nothing more can come to it."""
 
     machine: Machine
     used: Used
     cost_micro: int
+    complete: bool
 
 
 @dataclass(frozen=True)
@@ -89,15 +90,22 @@ class Accounting(Base):
     def _report(self, machines: Sequence[Machine], since: int, until: int, org: Org | None = None) -> UsageReport:
         if not 0 <= since < until or until - since > LONGEST_PERIOD:
             raise InvalidArgument("a period begins before it ends and spans at most 366 days")
-        spans = self._store.usage_spans([machine.id for machine in machines], 1000 * since, 1000 * until)
+        start, end, now = 1000 * since, 1000 * until, round(1000 * time.time())
+        spans = self._store.usage_spans([machine.id for machine in machines], start, end)
         rates, told = self._drivers.settings.rates, []
         for machine in machines:
-            mine = [span for span in spans if span.machine_id == machine.id]
+            mine = [until_now(span, now) for span in spans if span.machine_id == machine.id]
             if mine or machine.status is not MachineStatus.DESTROYED:
-                used = total(mine, 1000 * since, 1000 * until)
-                told.append(MachineUsage(machine, used, cost(used, rates)))
+                used = total(mine, start, end)
+                complete = end <= now or machine.status is MachineStatus.DESTROYED
+                told.append(MachineUsage(machine, used, cost(used, rates), complete))
         told.sort(key=lambda found: (-found.cost_micro, found.machine.name))
         return UsageReport(since, until, rates, told, org)
+
+
+def until_now(span: UsageSpan, now_ms: int) -> UsageSpan:
+    """A span that goes on has gone on until now, since who asks is the daemon that sees it."""
+    return replace(span, end_ms=max(span.end_ms, now_ms)) if span.is_open else span
 
 
 def total(spans: Sequence[UsageSpan], since_ms: int, until_ms: int) -> Used:

@@ -84,10 +84,8 @@ def go_on(connection: Connection, machine: Machine) -> bool:
 
 def spans(connection: Connection, machine_ids: Collection[str], since_ms: int, until_ms: int) -> Sequence[UsageSpan]:
     """What these machines were within a period, oldest first. The spans are whole: they may reach beyond it."""
-    wanted = table.c.machine_id.in_(machine_ids)
-    rows = connection.execute(
-        select(table).where(wanted, table.c.start_ms < until_ms, table.c.end_ms > since_ms).order_by(table.c.id)
-    )
+    reaches = (table.c.start_ms < until_ms) & (table.c.is_open | (table.c.end_ms > since_ms))
+    rows = connection.execute(select(table).where(table.c.machine_id.in_(machine_ids), reaches).order_by(table.c.id))
     return tuple(_span(row) for row in rows)
 
 

@@ -66,7 +66,7 @@ def _row(vm: VmUsage, currency: str) -> tuple[str, ...]:
         f"{vm.ram_gib_hours:.2f}",
         f"{vm.disk_gib_hours:.2f}",
         size(vm.disk_bytes),
-        f"{vm.cost_micro / 1e6:.4f} {currency}" if vm.cost_micro else "0",
+        f"{vm.cost_micro / 1e6:.4f} {currency.upper()}" if vm.cost_micro else "0",
     )
 
 
