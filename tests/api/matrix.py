@@ -22,6 +22,7 @@ class Who(Enum):
     SHARED_ITSELF = "shared machine about itself"
     SHARED_NEIGHBOUR = "shared machine about a private machine of its owner"
     STRANGER = "machine of another user"
+    ELSEWHERE = "a machine's own token, but not over the machine's channel"
     EXPIRED = "expired token"
     NOBODY = "no token"
 
@@ -60,6 +61,7 @@ class Kind(Enum):
 
 
 COLUMNS = tuple(Who)[:8]
+"""Those whose credential is good; the others are told the same by every call."""
 
 EXPECTED: dict[Kind, tuple[Is, ...]] = {
     # ............. owner member other itself neighbour shared: itself neighbour stranger
