@@ -165,6 +165,13 @@ class PoolContract:
         usage = pool.usage(pool.image_dir("missing"))
         assert (usage.exclusive_bytes, usage.shared_bytes) == (0, 0)
 
+    def test_weighing_counts_what_is_allocated(self, pool: Pool) -> None:
+        one, two = filled(pool, a=b"x" * MIB), filled(pool, b=b"y" * 2 * MIB)
+        assert MIB <= pool.weigh([one]) < 2 * MIB
+        assert 3 * MIB <= pool.weigh([one, two]) < 4 * MIB
+        assert 2 * MIB <= pool.weigh([two], beyond=[one]) < 3 * MIB
+        assert pool.weigh([one / "missing"]) == pool.weigh([], beyond=[one]) == 0
+
     def test_recovery_empties_the_staging_area_and_nothing_else(self, pool: Pool) -> None:
         pool.recover()
         pool.publish(filled(pool, one=b"1"), pool.image_dir("abc"))

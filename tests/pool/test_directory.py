@@ -53,6 +53,23 @@ def test_a_clone_shares_its_bytes_until_they_are_written(reflink_pool: Directory
     assert MIB <= usage.exclusive_bytes < 2 * MIB
 
 
+def test_weighing_counts_each_block_once_and_nothing_that_others_hold(reflink_pool: DirectoryPool) -> None:
+    image, machine, checkpoint = (reflink_pool.stage(name) for name in ("image", "machine", "checkpoint"))
+    (image / "disk.raw").write_bytes(os.urandom(8 * MIB))
+    reflink_pool.clone(image / "disk.raw", machine / "disk.raw")
+    assert reflink_pool.weigh([machine], [image]) == 0
+    with (machine / "disk.raw").open("r+b") as disk:
+        disk.write(os.urandom(2 * MIB))
+    assert reflink_pool.weigh([machine], [image]) == 2 * MIB
+    reflink_pool.clone(machine / "disk.raw", checkpoint / "disk.raw")
+    assert reflink_pool.weigh([checkpoint], [image, machine]) == 0
+    assert reflink_pool.weigh([machine, checkpoint], [image]) == 2 * MIB
+    with (machine / "disk.raw").open("r+b") as disk:  # from here on the checkpoint alone holds what was there
+        disk.write(os.urandom(MIB))
+    assert reflink_pool.weigh([checkpoint], [image, machine / "disk.raw"]) == MIB
+    assert reflink_pool.weigh([machine, checkpoint], [image]) == 3 * MIB
+
+
 def test_bytes_become_exclusive_when_the_other_side_is_discarded(reflink_pool: DirectoryPool) -> None:
     source, clone = reflink_pool.stage("source"), reflink_pool.stage("clone")
     synced(source / "disk.raw", os.urandom(MIB))
