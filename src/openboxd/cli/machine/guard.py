@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 RESTORE, KEEP = "restore", "keep"
 INTERRUPTED = 130
+HOME = "/home/boxd"
+"""Where commands run anyway."""
+
 GUARDED = "openboxd.guarded"
 ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -121,7 +124,8 @@ def guard(state: State, context: click.Context, machine: str, keep: bool, on_fai
 def _request(command: tuple[str, ...], here: Here | None, tty: bool) -> ExecRequest:
     line = shell_line(command)
     if here is not None:
-        line = f"cd {shlex.quote(here.directory)} && {line}"
+        if here.directory != HOME:
+            line = f"cd {shlex.quote(here.directory)} && {line}"
         if here.superuser:
             line = shell_line(["sudo", "-n", "sh", "-c", line])
     cols, rows = terminal.size()
