@@ -306,8 +306,8 @@ async def _first_start(settings: Settings, store: SqlStore, address: str) -> Non
 
     A key that is on file but not in the store would lock everybody out, so the file is written first.
     """
-    users = store.users()
-    if users and store.api_keys(users[0].id):
+    owner = accounts.owner_of_host(store)
+    if owner is not None and store.api_keys(owner.id):
         return
     key = accounts.new_key()
     write_atomic(settings.admin_key, f"{key}\n".encode())
