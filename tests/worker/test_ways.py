@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
 
 from openboxd.errors import BoxdError
-from openboxd.model import Held, MachineStatus, Way
+from openboxd.model import Caller, Held, MachineStatus, Way
 from openboxd.worker.ways import NoWays
 from tests.worker.world import OWNER, World
 
@@ -126,3 +126,45 @@ async def test_ssh_ports_differ_and_stay(world: World, ways: Seen) -> None:
     assert (await world.settled("one")).ssh_port == first.ssh_port
     await world.control.destroy_machine(OWNER, "one")
     assert (await world.machine("three")).ssh_port == first.ssh_port  # free again
+
+
+async def test_bad_orders_are_refused_in_words_and_change_nothing(world: World, ways: Seen) -> None:
+    machine = await world.machine()
+    control = world.control
+    await control.create_route(OWNER, "web", "api", 9000)
+    for port in (80, 81, 82):
+        await control.expose_port(OWNER, "web", port, "tcp")
+    before = ways.ways[machine.id]
+    refused: list[tuple[Callable[[], Awaitable[object]], str]] = [
+        (lambda: control.create_route(OWNER, "web", "api", 1), "web' already has a route 'api'; it was not changed"),
+        (lambda: control.expose_port(OWNER, "web", 83, "both"), "machine 'web' has 3 of 3 exposed ports"),
+        (lambda: control.expose_port(OWNER, "web", 80, "sctp"), "for 'tcp', 'udp' or 'both', not 'sctp'"),
+        (lambda: control.set_route_port(OWNER, "web", "api", "auto"), "only a machine's own route finds its port"),
+        (lambda: control.unexpose_port(OWNER, "web", 8080), "port 8080 of machine 'web' is not exposed"),
+    ]
+    for port in (-1, 0, 65_536, 1 << 40):
+        refused += [
+            (lambda p=port: control.create_route(OWNER, "web", "other", p), "is not a port"),
+            (lambda p=port: control.set_route_port(OWNER, "web", "api", str(p)), "is not a port"),
+            (lambda p=port: control.expose_port(OWNER, "web", p, "udp"), "is not a port"),
+        ]
+    for label in ("", "API", "a.b", "-a", "a-", "ä", "a" * 64, "default", "../x", "a b"):
+        refused.append(
+            (lambda name=label: control.create_route(OWNER, "web", name, 80), "route's|is a machine's own")
+        )
+    stranger = Caller("u_stranger", "key")
+    for caller, ref in ((stranger, "web"), (stranger, machine.id), (OWNER, "nobody")):
+        refused += [
+            (lambda c=caller, r=ref: control.create_route(c, r, "other", 80), "not found"),
+            (lambda c=caller, r=ref: control.set_route_port(c, r, "", "80"), "not found"),
+            (lambda c=caller, r=ref: control.delete_route(c, r, "api"), "not found"),
+            (lambda c=caller, r=ref: control.expose_port(c, r, 80, "tcp"), "not found"),
+            (lambda c=caller, r=ref: control.unexpose_port(c, r, 80), "not found"),
+            (lambda c=caller, r=ref: control.routes(c, r), "not found"),
+        ]
+    for order, words in refused:
+        with pytest.raises(BoxdError, match=words):
+            await order()
+    assert ways.ways[machine.id] == before
+    assert await control.routes(stranger) == []
+    assert control.exposed_ports(stranger) == []
