@@ -33,3 +33,9 @@ def served(lab: Lab) -> Iterator[Daemon]:
     """One daemon for all files of the suite; machine `golden` runs."""
     with lab.daemon() as daemon:
         yield daemon
+
+
+@pytest.fixture(scope="module")
+def other_key(served: Daemon) -> str:
+    """The key of a second user of that daemon."""
+    return served.boxd("admin", "user", "add", "other").stdout.strip()

@@ -21,12 +21,13 @@ pytestmark = pytest.mark.guest
 
 
 @pytest.mark.parametrize("file", sorted(SUITE.glob("test_*.py")), ids=lambda path: path.stem.removeprefix("test_"))
-def test_conformance(file: Path, served: Daemon, sdk_tests: Path, tmp_path: Path) -> None:
+def test_conformance(file: Path, served: Daemon, sdk_tests: Path, other_key: str, tmp_path: Path) -> None:
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
         "SDK_URL": served.url,
         "SDK_KEY": served.key,
+        "SDK_OTHER_KEY": other_key,
         "BOXD_NO_UPDATE_NOTICE": "1",
     }
     argv = ["-m", "pytest", "-q", "-rA", "--durations=5", "-p", "no:cacheprovider", "--confcutdir", SUITE]
