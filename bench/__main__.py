@@ -17,7 +17,7 @@ from bench.result import Result
 from tests.guests.direct import direct
 from tests.lab import Lab, mounted
 
-NAMES = ("save", "restore", "exec", "hold", "cycles", "growth", "peers")
+NAMES = ("save", "restore", "fork", "new", "exec", "hold", "cycles", "growth", "peers")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,0 +1,81 @@
+"""Forks of a running machine: how long it stands still, and when the copy answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from bench.copies import used_mib
+from bench.figures import quantile
+from bench.place import Place
+from bench.result import Result, Row
+from tests.guests.direct import sh
+from tests.lab import GOLDEN
+
+
+async def run(place: Place) -> Result:
+    """Idle and busy; then several at once."""
+    rows: list[Row] = [await _measure(place, rate) for rate in place.options.rates]
+    count = 2 if place.options.short else 10
+    took = await _at_once(place, count)
+    notes = (f"{count} forks of one machine at once: all answer after {took:,.0f} ms",)
+    return Result("fork", "Forks (milliseconds, MB)", rows, notes)
+
+
+async def _measure(place: Place, rate: int) -> Row:
+    client, pauses, forks, answers = place.client, [], [], []
+    async with place.busy(GOLDEN, rate):
+        before = used_mib(place)
+        for number in range(place.options.runs):
+            begun = time.monotonic()
+            made = await client.fork(GOLDEN, f"copy-{number}")
+            forks.append(1000 * (time.monotonic() - begun))
+            await sh(client, "true", made.vm_id)
+            answers.append(1000 * (time.monotonic() - begun))
+            pauses.append(await _pause(place))
+            cost = used_mib(place) - before
+            await client.destroy(made.vm_id)
+    return {
+        "dirty MiB/s": rate,
+        "runs": len(forks),
+        "pause p50": quantile(pauses, 0.5),
+        "pause p99": quantile(pauses, 0.99),
+        "fork p50": quantile(forks, 0.5),
+        "answer p50": quantile(answers, 0.5),
+        "answer p99": quantile(answers, 0.99),
+        "a copy's MB": cost * 1.048576,
+    }
+
+
+async def _pause(place: Place) -> float:
+    """Milliseconds that the last capture's vCPUs stood still, from the daemon's metrics: the sum's growth."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", place.daemon.port)
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: boxd\r\nConnection: close\r\n\r\n")
+    text = (await reader.read()).decode()
+    writer.close()
+    await writer.wait_closed()
+    total = next(
+        float(line.split()[1]) for line in text.splitlines() if line.startswith("boxd_save_pause_seconds_sum")
+    )
+    key = place.daemon.url
+    last, _seen[key] = _seen.get(key, 0.0), total
+    return 1000 * (total - last)
+
+
+_seen: dict[str, float] = {}
+"""By daemon, what its metrics told last."""
+
+
+async def _at_once(place: Place, count: int) -> float:
+    client, begun = place.client, time.monotonic()
+
+    async def one(number: int) -> str:
+        made = await client.fork(GOLDEN, f"many-{number}")
+        await sh(client, "true", made.vm_id)
+        return str(made.vm_id)
+
+    made = await asyncio.gather(*(one(number) for number in range(count)))
+    took = 1000 * (time.monotonic() - begun)
+    for name in made:
+        await client.destroy(name)
+    return took
