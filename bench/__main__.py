@@ -19,6 +19,9 @@ from tests.lab import Lab, mounted
 
 NAMES = ("save", "restore", "fork", "new", "exec", "hold", "cycles", "growth", "peers")
 
+SHORT = Options(short=True, runs=2, sizes=(1024,), rates=(10,))
+"""What shows that a benchmark works."""
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, type=click.Choice(NAMES), metavar=f"[{'|'.join(NAMES)}]...")
@@ -33,7 +36,7 @@ def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str) 
     """
     options = Options(short, runs, _numbers(memory), _numbers(dirty))
     if short:
-        options = Options(True, 2, (1024,), (0, 10))
+        options = SHORT
     host, stamp, console = describe(), time.strftime("%Y%m%d-%H%M%S"), Console()
     console.print(", ".join(f"{key} {value}" for key, value in host.items()), highlight=False)
     results = []
@@ -41,7 +44,7 @@ def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str) 
         lab = Lab(mount)
         for name in names or NAMES:
             begun = time.monotonic()
-            results.append(asyncio.run(_run(lab, name, options)))
+            results.append(asyncio.run(measure(lab, name, options)))
             report.show(results[-1], console)
             console.print(f"  {name}: {time.monotonic() - begun:.0f} s\n")
     for file in report.write(results, host, stamp):
@@ -55,11 +58,13 @@ def _numbers(text: str) -> tuple[int, ...]:
         raise click.BadParameter(f"'{text}' must be numbers, separated by commas") from None
 
 
-async def _run(lab: Lab, name: str, options: Options) -> Result:
+async def measure(lab: Lab, name: str, options: Options) -> Result:
+    """One sub-benchmark, on a daemon of its own."""
     module = importlib.import_module(f"bench.{name}")
     with lab.daemon() as daemon:
         async with direct(daemon) as client:
             return await module.run(Place(daemon, client, options))
 
 
-main()
+if __name__ == "__main__":
+    main()

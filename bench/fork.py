@@ -54,12 +54,9 @@ async def _pause(place: Place) -> float:
     text = (await reader.read()).decode()
     writer.close()
     await writer.wait_closed()
-    total = next(
-        float(line.split()[1]) for line in text.splitlines() if line.startswith("boxd_save_pause_seconds_sum")
-    )
-    key = place.daemon.url
-    last, _seen[key] = _seen.get(key, 0.0), total
-    return 1000 * (total - last)
+    sums = [line.split()[1] for line in text.splitlines() if line.startswith("boxd_save_pause_seconds_sum")]
+    last, _seen[place.daemon.url] = _seen.get(place.daemon.url, 0.0), float(sums[0])
+    return 1000 * (float(sums[0]) - last)
 
 
 _seen: dict[str, float] = {}

@@ -30,9 +30,6 @@ async def run(place: Place) -> Result:
         "first answer p50": quantile(answers, 0.5),
         "first answer p99": quantile(answers, 0.99),
         "of it the call p50": quantile(calls, 0.5),
-        "boot_time p50": quantile(
-            [float((await client.machine(f"new-{n}")).boot_time_ms) for n in range(count)], 0.5
-        ),
         "all MiB of RAM": memory[-1],
         "MB of disk each": (used_mib(place) - before_disk) * 1.048576 / count,
         "growth a machine": slope(range(count), answers),

@@ -17,6 +17,7 @@ from tests.guests.direct import sh
 
 PAGE = 4096
 TICKS_SECONDS = 4.0
+"""Of the program that looks at the clock: longer than a save takes."""
 
 
 async def run(place: Place) -> Result:
