@@ -46,7 +46,7 @@ SSH_PORTS = f"{5_000 + 5000 * SLOT}-{9_999 + 5000 * SLOT}"
 EXPOSED_PORTS = f"{35_000 + 5000 * SLOT}-{39_999 + 5000 * SLOT}"
 BOXD = Path(sys.executable).with_name("boxd")
 
-PREPARED = 2
+PREPARED = 3
 """Raise when the way a home is prepared changes: kept ones are made anew."""
 
 GOLDEN = "golden"
@@ -127,6 +127,7 @@ class Daemon:
             "BOXD_EXPOSED_PORTS": EXPOSED_PORTS,
             "BOXD_NETWORK": "user",  # the bridge is tried in network namespaces only: see tests/network
             "BOXD_ACCEL": "tcg",
+            "BOXD_WARM": "off",  # machines boot, and nothing boots unasked, unless a test wants that
             "PYTHONUNBUFFERED": "1",
         }
         return kept | own | self.extra
@@ -255,6 +256,7 @@ class Lab:
         try:
             lists = host_lists()
             daemon.boxd("image", "build", timeout=1800)
+            daemon.boxd("image", "warm", "--vcpu", 1, "--memory", "1G", timeout=600)
             assert host_lists() == lists, "the build touched apt's lists of the host"
             daemon.boxd("machine", "new", GOLDEN, "--vcpu", 1, "--memory", "1G", timeout=600)
             self._settle(daemon)

@@ -38,6 +38,7 @@ class Settings:
         tls_cert, tls_key: PEM files of a certificate of one's own for the API; None = one under boxd's own root.
         pool_bytes: size of a pool image to be made; 0 = a share of what is free.
         metrics: who may read them: "loopback", "any" or "off".
+        warm: new machines go on from captures of their booted image, which are made where they are wanted.
         reach: what a machine that speaks for itself may touch: "owner", all that its owner may, or "self".
         rates: what an hour of a vCPU, of a GiB of memory and of a GiB in the pool costs.
         mirror: where image builds fetch Debian packages; empty = mmdebstrap's default.
@@ -66,6 +67,7 @@ class Settings:
     pool_bytes: int = 0
     metrics: str = "loopback"
     reach: str = "owner"
+    warm: bool = False
     rates: Rates = field(default_factory=Rates)
     mirror: str = ""
     stop_timeout: float = 60.0
@@ -134,8 +136,8 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     """Build the settings from arguments and environment.
 
     Raises:
-        InvalidArgument: `BOXD_ACCEL`, `BOXD_NETWORK`, `BOXD_POOL_SIZE`, `BOXD_METRICS`, a range of ports or the
-            listen address is malformed, or one of `BOXD_TLS_CERT` and `BOXD_TLS_KEY` is missing.
+        InvalidArgument: `BOXD_ACCEL`, `BOXD_NETWORK`, `BOXD_POOL_SIZE`, `BOXD_METRICS`, `BOXD_WARM`, a range of
+            ports or the listen address is malformed, or one of `BOXD_TLS_CERT` and `BOXD_TLS_KEY` is missing.
     """
     environ = os.environ if environ is None else environ
     accel = environ.get("BOXD_ACCEL", "auto")
@@ -147,6 +149,9 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     metrics = environ.get("BOXD_METRICS", "loopback")
     if metrics not in ("loopback", "any", "off"):
         raise InvalidArgument(f"BOXD_METRICS is '{metrics}'; it must be loopback, any or off")
+    warm = environ.get("BOXD_WARM", "on")
+    if warm not in ("on", "off"):
+        raise InvalidArgument(f"BOXD_WARM is '{warm}'; it must be on or off")
     reach = environ.get("BOXD_MACHINE_REACH", "owner")
     if reach not in ("owner", "self"):
         raise InvalidArgument(f"BOXD_MACHINE_REACH is '{reach}'; it must be owner or self")
@@ -180,6 +185,7 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         pool_bytes=_size("BOXD_POOL_SIZE", environ.get("BOXD_POOL_SIZE", "")),
         metrics=metrics,
         reach=reach,
+        warm=warm == "on",
         rates=_rates(environ.get("BOXD_RATES", "")),
         mirror=environ.get("BOXD_MIRROR", ""),
         handover=_seconds("BOXD_HANDOVER", environ.get("BOXD_HANDOVER", "60")),

@@ -20,7 +20,7 @@ from typing import Any
 from openboxd.errors import BoxdError, HostUnfit, MachineLost, OperationFailed, OutcomeUnknown, WrongState
 from openboxd.host import digests
 from openboxd.host.reflink import copy_file
-from openboxd.model import Accelerator, Progress, SaveReport
+from openboxd.model import Accelerator, Progress, SaveReport, Size
 from openboxd.ports import Plan, Report, RunEnd, RunSpec, RunState, SaveJob
 from tests.fakes.guest import Corrupt, FakeGuest
 from tests.fakes.host import FakeHost, FakeProcess
@@ -85,12 +85,15 @@ class FakeHypervisor:
     async def version(self) -> str:
         return "10.0.2"
 
+    async def plan(self, size: Size) -> Plan:
+        return _plan(size)
+
     async def boot(self, spec: RunSpec) -> FakeRun:
         await self.at("boot")
         for file in (spec.disk, spec.kernel, spec.initrd):
             if not file.exists():
                 raise OperationFailed(f"machine '{spec.name}' did not start: {file.name} is missing")
-        process = self.host.new_process(spec, _plan(spec))
+        process = self.host.new_process(spec, _plan(spec.size))
 
         async def start() -> None:
             process.take_guest(FakeGuest(spec.disk), RunState.RUNNING)
@@ -280,8 +283,8 @@ class FakeRun:
         return memory, math.ceil(1_000_000 * (time.monotonic() - paused))
 
 
-def _plan(spec: RunSpec) -> dict[str, Any]:
-    return {"machine": "fake", "size": asdict(spec.size)}
+def _plan(size: Size) -> dict[str, Any]:
+    return {"machine": "fake", "size": asdict(size)}
 
 
 def _memory_of(capture: Path) -> dict[str, Any]:

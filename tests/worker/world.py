@@ -71,13 +71,19 @@ class World:
         self.steps: list[str] = []
         self.switch = Switch()
         self.host_boot = "boot 1"
+        self.warm = False  # whether machines go on from templates
         self.network: Network = NoNetwork()
         self._store: SqlStore | None = None
 
     async def start(self) -> Control:
         """A daemon on this home; settles first what an earlier one left."""
         settings = Settings(
-            home=self.home, run_root=self.home / "run", stop_timeout=0.2, boot_timeout=1.0, restore_timeout=1.0
+            home=self.home,
+            run_root=self.home / "run",
+            warm=self.warm,
+            stop_timeout=0.2,
+            boot_timeout=1.0,
+            restore_timeout=1.0,
         )
         self.switch = Switch()
         store = self._store = open_store(settings.database)

@@ -9,7 +9,7 @@ from openboxd.api import convert
 from openboxd.api.door import Method
 from openboxd.api.ports import Service
 from openboxd.api.streams import reading
-from openboxd.model import Caller, Image, Verification
+from openboxd.model import Caller, Image, Progress, Verification
 from openboxd.wire import boxd_api_pb2 as pb
 from openboxd.wire import openboxd_host_pb2 as host_pb
 
@@ -19,10 +19,22 @@ async def build_image(
 ) -> AsyncIterator[host_pb.BuildImageResponse]:
     async with reading(service.build_image(caller, request.name or service.default_image())) as items:
         async for item in items:
-            if isinstance(item, Image):
-                yield host_pb.BuildImageResponse(image=convert.image_to_wire(service, item))
-            else:
-                yield host_pb.BuildImageResponse(progress=convert.progress_to_wire(item))
+            yield _news(service, item)
+
+
+async def warm_image(
+    service: Service, caller: Caller, request: host_pb.WarmImageRequest
+) -> AsyncIterator[host_pb.BuildImageResponse]:
+    name = request.name or service.default_image()
+    async with reading(service.warm_image(caller, name, request.vcpu, request.memory_bytes)) as items:
+        async for item in items:
+            yield _news(service, item)
+
+
+def _news(service: Service, item: Progress | Image) -> host_pb.BuildImageResponse:
+    if isinstance(item, Image):
+        return host_pb.BuildImageResponse(image=convert.image_to_wire(service, item))
+    return host_pb.BuildImageResponse(progress=convert.progress_to_wire(item))
 
 
 async def list_images(
@@ -121,6 +133,7 @@ METHODS: dict[str, Method] = {
     "RootCertificate": root_certificate,
     "DestroySelf": destroy_self,
     "BuildImage": build_image,
+    "WarmImage": warm_image,
     "ListImages": list_images,
     "RemoveImage": remove_image,
     "WatchMachine": watch_machine,

@@ -323,6 +323,10 @@ class Service(People, Protocol):
         """Progress, then the image as the last item. A build under way is joined; a cached one answers at once."""
         ...
 
+    def warm_image(self, caller: Caller, name: str, vcpu: int, memory_bytes: int) -> AsyncIterator[Progress | Image]:
+        """Capture a booted guest of this size, so that new machines need not boot; answers at once if it is there."""
+        ...
+
     async def remove_image(self, caller: Caller, name: str) -> None:
         """Raises WrongState naming the machines that still use it."""
         ...

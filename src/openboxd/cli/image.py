@@ -12,7 +12,7 @@ from openboxd.cli.interrupt import going_on
 from openboxd.cli.output import age, answer, iso, size, table
 from openboxd.cli.progress import bar
 from openboxd.cli.state import State, pass_state
-from openboxd.cli.types import GIVEN, complete_image
+from openboxd.cli.types import GIVEN, SizeType, complete_image
 from openboxd.errors import OutcomeUnknown
 
 if TYPE_CHECKING:
@@ -42,6 +42,31 @@ def build(state: State, name: str | None) -> None:
 
     built = state.run(work)
     answer(state, as_json(built), f"image {built.name} is ready ({built.digest})")
+
+
+@image.command("warm")
+@click.argument("name", type=GIVEN, required=False, default=None, shell_complete=complete_image)
+@click.option("--vcpu", type=click.IntRange(1, 64), help="Number of virtual CPUs (default: 2).")
+@click.option("--memory", type=SizeType(), help="RAM, such as 1G (default: 8G).")
+@pass_state
+def warm(state: State, name: str | None, vcpu: int | None, memory: int | None) -> None:
+    """Boot image NAME, or the default one, and keep it: new machines of this size go on from there, without a boot.
+
+    A build does this for the default size, and other sizes follow by themselves once a machine had to boot, unless
+    the daemon runs with BOXD_WARM=off. Harmless if it was done before.
+    """
+
+    async def work(client: Client) -> ImageInfo:
+        with going_on("nothing of it is kept; 'boxd image warm' begins anew"):
+            async with bar(f"warming {name or 'the default image'}") as show:
+                async for item in client.warm_image(name or "", vcpu or 0, memory or 0):
+                    if item.HasField("image"):
+                        return item.image
+                    show(item.progress)
+        raise OutcomeUnknown("the warming ended without an image; look at the daemon's log")
+
+    warmed = state.run(work)
+    answer(state, as_json(warmed), f"image {warmed.name} is warm for this size")
 
 
 @image.command("list")

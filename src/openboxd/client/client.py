@@ -277,6 +277,11 @@ class Client(SnapshotCalls, SleepCalls, PeopleCalls):
         request = host_pb.BuildImageRequest(name=name)
         return self._connection.stream(f"{HOST}BuildImage", request, host_pb.BuildImageResponse)
 
+    def warm_image(self, name: str, vcpu: int, memory_bytes: int) -> AsyncIterator[host_pb.BuildImageResponse]:
+        """Progress, then the image as the last item; new machines of this size need not boot then."""
+        request = host_pb.WarmImageRequest(name=name, vcpu=vcpu, memory_bytes=memory_bytes)
+        return self._connection.stream(f"{HOST}WarmImage", request, host_pb.BuildImageResponse)
+
     async def images(self) -> list[host_pb.ImageInfo]:
         request = host_pb.ListImagesRequest()
         return list((await self._connection.unary(f"{HOST}ListImages", request, host_pb.ListImagesResponse)).images)

@@ -19,6 +19,7 @@ from openboxd.control.ports import ControlStore, ImageBuilder
 from openboxd.control.quotas import Quotas
 from openboxd.control.routes import Routes
 from openboxd.control.takes import Takes
+from openboxd.control.warming import Warming
 from openboxd.errors import BoxdError
 from openboxd.model import Caller, Finding, Machine
 from openboxd.worker.drivers import Drivers
@@ -53,7 +54,8 @@ class Base:
         drivers = replace(drivers, allow=self._quotas.admit)
         self.team = Team(drivers)
         self._drivers, self._store, self._examine = drivers, store, examine
-        self._images = Images(store, drivers.pool, builder, drivers.fault)
+        self._warming = Warming(drivers)
+        self._images = Images(store, drivers.pool, builder, drivers.fault, self._warming)
         self._credentials = Credentials(store)
         self._access = Access(store, drivers.settings.reach)
         self._routes = Routes(store, drivers.ways, drivers.settings.exposed_ports)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+from openboxd.control import sizes
 from openboxd.control.checkpoints import Checkpoints
 from openboxd.control.forks import Forks
 from openboxd.control.guests import Guests
@@ -32,6 +33,7 @@ class Control(
     async def close(self, limit: float = 30.0) -> None:
         """Stop serving: end builds, wait for operations up to `limit` seconds, let go of the machines."""
         await self._images.close()
+        await self._warming.close()
         await self.team.close(limit)
 
     async def metrics(self) -> bytes:
@@ -50,6 +52,10 @@ class Control(
         """Build or join or reuse; progress, then the image. Everybody's disk: the owner of this host does that."""
         self._access.host_owner(caller, "build images")
         return self._images.build(name)
+
+    def warm_image(self, caller: Caller, name: str, vcpu: int, memory_bytes: int) -> AsyncIterator[Progress | Image]:
+        """Keep an image warm for machines of a size; progress, then the image."""
+        return self._images.warm(name, sizes.choose_size(vcpu, memory_bytes))
 
     async def remove_image(self, caller: Caller, name: str) -> None:
         """Remove an image that no machine uses."""

@@ -95,17 +95,6 @@ class Creation:
         self._quotas, self._access = quotas, access
         self._creating = asyncio.Lock()
 
-    async def make(self, caller: Caller, new: Wanted) -> Machine:
-        """A pending machine with the disk of an image, and its ways in.
-
-        Raises:
-            InvalidArgument: name, size, labels, routes or policy. AlreadyExists: the name is taken.
-            NotFound, HostUnfit: no such image, or it was never built; QEMU is missing or too old.
-            WrongState: no space.
-        """
-        check_wanted(new)
-        return await self.make_from(caller, new, self.origin_of(new, sizes.choose_size(new.vcpu, new.memory_bytes)))
-
     def origin_of(self, new: Wanted, size: Size) -> Origin:
         """The image that is asked for. Raises NotFound, HostUnfit, InvalidArgument."""
         image = self._images.for_machine(new.image)
@@ -115,7 +104,13 @@ class Creation:
         return Origin(image.digest, image.name, size, image.disk_bytes, disk)
 
     async def make_from(self, caller: Caller, new: Wanted, origin: Origin) -> Machine:
-        """A pending machine with its disk and its ways in. Raises as `make` does."""
+        """A pending machine with its disk and its ways in.
+
+        Raises:
+            InvalidArgument: name, labels, routes or policy. AlreadyExists: the name is taken.
+            NotFound, HostUnfit: the image was removed meanwhile; QEMU is missing or too old.
+            WrongState: no space. Exhausted: a quota.
+        """
         machine = await self.reserve(caller, new, origin)
         try:
             await self.furnish(machine, origin.disk, new.routes)
@@ -125,7 +120,7 @@ class Creation:
         return machine
 
     async def reserve(self, caller: Caller, new: Wanted, origin: Origin) -> Machine:
-        """A pending machine that has its name, address and port, and nothing else yet. Raises as `make` does."""
+        """A pending machine that has its name, address and port, and nothing else yet. Raises as `make_from`."""
         check_wanted(new)
         if new.name:
             self._check_free(new.name)

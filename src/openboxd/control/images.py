@@ -7,8 +7,9 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 
 from openboxd.control.ports import ControlStore, ImageBuilder
+from openboxd.control.warming import Warming
 from openboxd.errors import BoxdError, HostUnfit, NotFound, OperationFailed, WrongState
-from openboxd.model import Image, Progress
+from openboxd.model import Image, Progress, Size
 from openboxd.ports import Pool
 from openboxd.worker.staging import Staging
 from openboxd.worker.steps import Fault, Steps
@@ -49,8 +50,11 @@ class Build:
 class Images:
     """The images of this host."""
 
-    def __init__(self, store: ControlStore, pool: Pool, builder: ImageBuilder, fault: Fault) -> None:
+    def __init__(
+        self, store: ControlStore, pool: Pool, builder: ImageBuilder, fault: Fault, warming: Warming
+    ) -> None:
         self._store, self._pool, self._builder, self._fault = store, pool, builder, fault
+        self._warming = warming
         self._builds: dict[str, Build] = {}
 
     @property
@@ -92,7 +96,9 @@ class Images:
 
     async def _build(self, name: str, digest: str, build: Build) -> None:
         try:
-            build.tell(await self._build_steps(name, digest, build))
+            image = await self._build_steps(name, digest, build)
+            await self._warming.after_build(image, build.tell)
+            build.tell(image)
         except BoxdError as error:
             build.tell(error)
         except asyncio.CancelledError:
@@ -137,6 +143,11 @@ class Images:
         """What needs an image, in words."""
         machines = [machine.name for machine in self._store.machines_using_image(digest)]
         return machines + [f"snapshot '{found.name}'" for found in self._store.snapshots_using_image(digest)]
+
+    async def warm(self, name: str, size: Size) -> AsyncIterator[Progress | Image]:
+        """Make the template of an image for a size, unless there is one. Raises NotFound, HostUnfit."""
+        async for item in self._warming.make(self.for_machine(name), size):
+            yield item
 
     async def close(self) -> None:
         """End builds under way; they leave nothing."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import replace
 
 from openboxd.control import changes, names, sizes
 from openboxd.control.access import Act
 from openboxd.control.base import Base
-from openboxd.control.creation import Wanted
+from openboxd.control.creation import Wanted, check_wanted
 from openboxd.errors import AlreadyExists, InvalidArgument
 from openboxd.model import Caller, Machine, MachineStatus
 from openboxd.worker.console import read_console
-from openboxd.worker.orders import Reboot, Rename, Resize, Start, Stop
+from openboxd.worker.orders import Reboot, Rename, Resize, Start, StartFrom, Stop
 from openboxd.worker.reach import rouse
 from openboxd.worker.steps import to_the_end
 
@@ -25,8 +26,20 @@ class Machines(Base):
         return await to_the_end(self._create(caller, new))
 
     async def _create(self, caller: Caller, new: Wanted) -> Machine:
-        machine = await self._creation.make(caller, new)
-        self.team.worker(machine.id).submit(Start(), caller.user_id)
+        check_wanted(new)
+        size = sizes.choose_size(new.vcpu, new.memory_bytes)
+        origin = self._creation.origin_of(new, size)
+        template = await self._warming.find(origin.image, size)
+        if template is not None:
+            origin = replace(origin, disk=template / "disk.raw")
+        machine = await self._creation.make_from(caller, new, origin)
+        worker = self.team.worker(machine.id)
+        if template is not None:
+            label = f"the template of image '{machine.image_name}'"
+            worker.submit(StartFrom(template, label, or_boot=True), caller.user_id)
+        else:
+            image = self._images.for_machine(new.image)
+            self._warming.want_after(worker.submit(Start(), caller.user_id), image, size)
         return self.machine(caller, machine.id)
 
     async def start_machine(self, caller: Caller, ref: str) -> Machine:

@@ -168,6 +168,10 @@ class Hypervisor(Protocol):
         """QEMU's version, e.g. "10.0.2"."""
         ...
 
+    async def plan(self, size: Size) -> Plan:
+        """The hardware of a machine of this size that is booted now."""
+        ...
+
     async def boot(self, spec: RunSpec) -> Run:
         """Start a run that boots its disk; the vCPUs run when this returns. On failure nothing is left."""
         ...

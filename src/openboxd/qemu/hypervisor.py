@@ -12,8 +12,8 @@ from typing import Any
 from openboxd.errors import OperationFailed
 from openboxd.host import pidfd
 from openboxd.host.process import Process
-from openboxd.model import Accelerator
-from openboxd.ports import Run, RunSpec
+from openboxd.model import Accelerator, Size
+from openboxd.ports import Plan, Run, RunSpec
 from openboxd.qemu.accel import Accelerators
 from openboxd.qemu.facts import Facts, find_facts
 from openboxd.qemu.launch import Launch
@@ -61,6 +61,10 @@ class QemuHypervisor:
     async def accelerator(self) -> Accelerator:
         """Which accelerator runs guests and why."""
         return await self._accelerators.find(await self._known(), self._trial_kernel())
+
+    async def plan(self, size: Size) -> Plan:
+        """The hardware of a machine of this size that is booted now."""
+        return plan_machine(await self._known(), await self.accelerator(), size)
 
     async def boot(self, spec: RunSpec) -> Run:
         """Start a run that boots its disk."""

@@ -155,6 +155,16 @@ class BuildImageResponse(_message.Message):
     image: ImageInfo
     def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., image: _Optional[_Union[ImageInfo, _Mapping]] = ...) -> None: ...
 
+class WarmImageRequest(_message.Message):
+    __slots__ = ("name", "vcpu", "memory_bytes")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VCPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    vcpu: int
+    memory_bytes: int
+    def __init__(self, name: _Optional[str] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
+
 class ListImagesRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -40,6 +40,11 @@ class HostStub:
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.BuildImageRequest.SerializeToString,
                 response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.BuildImageResponse.FromString,
                 _registered_method=True)
+        self.WarmImage = channel.unary_stream(
+                '/openboxd.v1.Host/WarmImage',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.WarmImageRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.BuildImageResponse.FromString,
+                _registered_method=True)
         self.ListImages = channel.unary_unary(
                 '/openboxd.v1.Host/ListImages',
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListImagesRequest.SerializeToString,
@@ -142,6 +147,13 @@ class HostServicer:
 
     def BuildImage(self, request, context):
         """Progress, then the image as the last message. A build that is under way is joined.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WarmImage(self, request, context):
+        """A guest of the image is booted and captured, so that new machines of this size need not boot. As BuildImage.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -280,6 +292,11 @@ def add_HostServicer_to_server(servicer, server):
                     request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.BuildImageRequest.FromString,
                     response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.BuildImageResponse.SerializeToString,
             ),
+            'WarmImage': grpc.unary_stream_rpc_method_handler(
+                    servicer.WarmImage,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.WarmImageRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.BuildImageResponse.SerializeToString,
+            ),
             'ListImages': grpc.unary_unary_rpc_method_handler(
                     servicer.ListImages,
                     request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListImagesRequest.FromString,
@@ -402,6 +419,33 @@ class Host:
             target,
             '/openboxd.v1.Host/BuildImage',
             openboxd_dot_wire_dot_openboxd__host__pb2.BuildImageRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.BuildImageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WarmImage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/openboxd.v1.Host/WarmImage',
+            openboxd_dot_wire_dot_openboxd__host__pb2.WarmImageRequest.SerializeToString,
             openboxd_dot_wire_dot_openboxd__host__pb2.BuildImageResponse.FromString,
             options,
             channel_credentials,

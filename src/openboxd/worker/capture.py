@@ -20,6 +20,7 @@ from openboxd.worker.manifest import Origin
 from openboxd.worker.runs import disk_of
 from openboxd.worker.staging import Staging
 from openboxd.worker.steps import Steps
+from openboxd.worker.template import template_dir
 
 
 async def write_capture(
@@ -73,7 +74,7 @@ def _parent(worker: MachineWorker, origin: Origin) -> Path | None:
         if c.status is CheckpointStatus.READY and c.size.memory_bytes == origin.size.memory_bytes
     ]
     if not ready:
-        return _snapshot(worker, origin)
+        return _snapshot(worker, origin) or _template(worker, origin)
     best = next((c for c in ready if c.id == origin.parent), ready[-1])
     return worker.drivers.pool.checkpoint_dir(worker.id, best.id)
 
@@ -90,6 +91,12 @@ def _snapshot(worker: MachineWorker, origin: Origin) -> Path | None:
     ]
     best = max(near, key=lambda found: (found.source_id == machine.id, found.updated_at_ms), default=None)
     return pool.snapshot_dir(best.id, best.version) if best else None
+
+
+def _template(worker: MachineWorker, origin: Origin) -> Path | None:
+    """The booted image: what every machine that was made from it has in common."""
+    directory = template_dir(worker.drivers.pool, worker.machine.image, origin.size)
+    return directory if directory.exists() else None
 
 
 def _kept(worker: MachineWorker, parent: Path | None) -> AbstractAsyncContextManager[None]:

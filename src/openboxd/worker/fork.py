@@ -9,11 +9,12 @@ daemon leaves of it is swept there.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 from openboxd.errors import MachineLost, because, same_kind
-from openboxd.model import MachineStatus
+from openboxd.model import MachineStatus, Progress
 from openboxd.ports import Pool
 from openboxd.worker.capture import describe, take
 from openboxd.worker.events import now_ms
@@ -23,6 +24,8 @@ from openboxd.worker.manifest import Origin
 from openboxd.worker.orders import Fork
 from openboxd.worker.runs import disk_of, hibernated_of
 from openboxd.worker.steps import Steps, to_the_end
+
+log = logging.getLogger(__name__)
 
 
 async def fork(worker: MachineWorker, job: Job) -> None:
@@ -57,6 +60,8 @@ async def _capture(worker: MachineWorker, steps: Steps, order: Fork) -> None:
     origin = Origin(directory.name, machine.id, "its fork", now_ms(), machine.size, machine.head)
     paused = machine.status is MachineStatus.SUSPENDED
     report = await steps.run("capture", lambda: take(worker, steps.operation, origin, directory, paused=paused))
+    log.info("machine %s: put aside, paused for %.1f ms", worker.id, report.pause_us / 1000)
+    worker.report(Progress("fork", "captured", None, f"pause {report.pause_us / 1000:.1f} ms"))
     await steps.run("describe", lambda: describe(worker, origin, report, directory))
 
 

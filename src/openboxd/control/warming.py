@@ -1,0 +1,128 @@
+"""Which images are kept warm for which sizes: after a build, by order, and after a machine had to boot."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from openboxd.control import sizes
+from openboxd.errors import BoxdError, InvalidArgument
+from openboxd.model import Image, Progress, Size
+from openboxd.ports import Report
+from openboxd.worker import template
+from openboxd.worker.drivers import Drivers
+from openboxd.worker.job import Job
+from openboxd.worker.orders import RESERVE_BYTES
+
+LOOK_AGAIN = 15.0
+"""Seconds until a host that is busy, or a pool that is full, is looked at again."""
+
+pause = asyncio.sleep
+"""What tests replace."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    image: Image
+    size: Size
+
+
+class Warming:
+    """Makes templates, one at a time: each is a guest that boots."""
+
+    def __init__(self, drivers: Drivers) -> None:
+        self._drivers = drivers
+        self._turn = asyncio.Lock()
+        self._wishes: deque[_Wish] = deque()
+        self._working: asyncio.Task[None] | None = None
+        self._waiting: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether new machines go on from templates, and templates are made unasked."""
+        return self._drivers.settings.warm
+
+    async def find(self, digest: str, size: Size) -> Path | None:
+        """A template that a new machine can go on from."""
+        return await template.usable(self._drivers, digest, size) if self.is_on else None
+
+    async def after_build(self, image: Image, report: Report) -> None:
+        """Warm a new image for machines of the default size. That it does not succeed is no failure of the build."""
+        if not self.is_on:
+            return
+        try:
+            await self._make(_Wish(image, sizes.choose_size(0, 0)), report)
+        except InvalidArgument:
+            log.info("this host is too small for a machine of the default size: no template is made")
+        except BoxdError as error:
+            log.warning("image %s has no template: %s", image.name, error)
+
+    async def make(self, image: Image, size: Size) -> AsyncIterator[Progress | Image]:
+        """Make a template now, unless there is one; progress, then the image. Raises what went wrong."""
+        if await template.usable(self._drivers, image.digest, size) is None:
+            news: asyncio.Queue[Progress | None] = asyncio.Queue()
+            making = asyncio.create_task(self._make(_Wish(image, size), news.put_nowait))
+            making.add_done_callback(lambda _: news.put_nowait(None))
+            try:
+                while (item := await news.get()) is not None:
+                    yield item
+            finally:
+                making.cancel()
+                await asyncio.wait([making])
+            making.result()
+        yield image
+
+    def want_after(self, job: Job, image: Image, size: Size) -> None:
+        """A machine has to boot: make a template in the background once it has."""
+        if self.is_on:
+            waiting = asyncio.create_task(self._want_after(job, _Wish(image, size)), name="wish for a template")
+            self._waiting.add(waiting)
+            waiting.add_done_callback(self._waiting.discard)
+
+    async def _want_after(self, job: Job, wish: _Wish) -> None:
+        try:
+            await job.done()
+        except BoxdError:
+            return  # a guest that does not start is not worth keeping
+        if wish not in self._wishes:
+            self._wishes.append(wish)
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work(), name="templates")
+
+    async def _work(self) -> None:
+        while self._wishes:
+            wish = self._wishes[0]
+            if self._is_busy(wish):
+                await pause(LOOK_AGAIN)
+                continue
+            try:
+                if await template.usable(self._drivers, wish.image.digest, wish.size) is None:
+                    await self._make(wish, lambda progress: None)
+            except BoxdError as error:
+                log.warning("image %s has no template for this size: %s", wish.image.name, error)
+            self._wishes.popleft()
+
+    def _is_busy(self, wish: _Wish) -> bool:
+        """Whether a boot in the background would be in somebody's way."""
+        free = self._drivers.pool.space().free_bytes
+        return os.getloadavg()[0] >= (os.cpu_count() or 1) or free < wish.size.memory_bytes // 4 + RESERVE_BYTES
+
+    async def _make(self, wish: _Wish, report: Report) -> None:
+        async with self._turn:
+            await template.make(self._drivers, wish.image, wish.size, report)
+        log.info("image %s is warm for %d vCPU, %d bytes", wish.image.name, wish.size.vcpu, wish.size.memory_bytes)
+
+    async def close(self) -> None:
+        """Stop; what is under way leaves nothing."""
+        tasks = [*self._waiting, *([self._working] if self._working else [])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
