@@ -63,6 +63,10 @@ async def test_users_come_and_go(house: House) -> None:
     assert refused.err == "error: only the owner of this host can see the users; nothing was changed\n"
     listed = (await house.ada("admin", "user", "ls")).text.splitlines()
     assert [line.split()[:3] for line in listed[1:]] == [["ada", "*", "0"], ["bob", "-", "0"]]
+    another = await house.ada("admin", "user", "key", "bob", "--only", "-y")
+    assert (await bob("auth")).status == 1
+    bob = house.user("bob-again", another.text.strip())
+    assert (await bob("auth")).text.split()[:2] == ["user:", "bob"]
     await house.machine("bobs", house.world.control.authenticate(bob.environ["BOXD_API_KEY"]))
     kept = await house.ada("admin", "user", "rm", "bob", "-y")
     assert (kept.status, "they own bobs; remove these machines first" in kept.err) == (1, True)

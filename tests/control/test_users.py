@@ -38,6 +38,22 @@ async def test_a_key_is_shown_once_and_stored_as_a_digest(people: People) -> Non
         assert key.encode() not in file.read_bytes()
 
 
+async def test_a_user_who_lost_their_key_gets_another(people: People) -> None:
+    control = people.world.control
+    first, (user, second) = people.bob, await control.add_user_key(people.owner, "bob", only=False)
+    assert user.name == "bob" and control.authenticate(second).user_id == people.bob.user_id
+    assert len(control.api_keys(first)) == 2
+    cut: list[str] = []
+    control.on_revoked(lambda key_id, why: cut.append(key_id))
+    _, third = await control.add_user_key(people.owner, "bob", only=True)
+    assert set(cut) > {first.key_id} and len(cut) == 2
+    assert [key.id for key in control.api_keys(first)] == [control.authenticate(third).key_id]
+    with pytest.raises(Unauthenticated):
+        control.authenticate(second)
+    await refused(PermissionDenied, control.add_user_key(people.bob, "ada", only=False))
+    await refused(NotFound, control.add_user_key(people.owner, "dan", only=False))
+
+
 async def test_a_user_with_machines_stays_unless_they_go_too(people: People) -> None:
     control = people.world.control
     _, key = await control.add_user(people.owner, "dan")

@@ -22,6 +22,10 @@ class People(Protocol):
         """The user and their first key. Raises PermissionDenied unless the caller is the owner of this host."""
         ...
 
+    async def add_user_key(self, caller: Caller, who: str, *, only: bool) -> tuple[User, str]:
+        """Another key of theirs; with `only` the other ones are deleted."""
+        ...
+
     async def remove_user(self, caller: Caller, who: str, *, machines: bool) -> Sequence[Machine]:
         """The machines that were removed with them. Raises WrongState while there are any, unless `machines`."""
         ...

@@ -45,6 +45,13 @@ async def add_user(service: Service, caller: Caller, request: host_pb.AddUserReq
     return host_pb.AddUserResponse(user=user_to_wire(UserView(user, Quota(), Quota())), api_key=key)
 
 
+async def add_user_key(
+    service: Service, caller: Caller, request: host_pb.AddUserKeyRequest
+) -> host_pb.AddUserResponse:
+    user, key = await service.add_user_key(caller, request.user, only=request.only)
+    return host_pb.AddUserResponse(user=user_to_wire(UserView(user, Quota(), Quota())), api_key=key)
+
+
 async def remove_user(
     service: Service, caller: Caller, request: host_pb.RemoveUserRequest
 ) -> host_pb.RemoveUserResponse:
@@ -62,6 +69,7 @@ HOST_METHODS: dict[str, Method] = {
     "GetAccount": get_account,
     "ListUsers": list_users,
     "AddUser": add_user,
+    "AddUserKey": add_user_key,
     "RemoveUser": remove_user,
     "SetQuota": set_quota,
 }

@@ -27,6 +27,11 @@ class PeopleCalls:
         request = host_pb.AddUserRequest(name=name)
         return await self._connection.unary(f"{HOST}AddUser", request, host_pb.AddUserResponse)
 
+    async def add_user_key(self, user: str, *, only: bool) -> host_pb.AddUserResponse:
+        """The key is in this answer and nowhere else."""
+        request = host_pb.AddUserKeyRequest(user=user, only=only)
+        return await self._connection.unary(f"{HOST}AddUserKey", request, host_pb.AddUserResponse)
+
     async def remove_user(self, user: str, *, machines: bool) -> list[str]:
         """Names of the machines that were removed with them."""
         request = host_pb.RemoveUserRequest(user=user, remove_machines=machines)

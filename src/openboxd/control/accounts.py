@@ -73,14 +73,20 @@ def new_user_id() -> str:
 
 async def add_api_key(store: ControlStore, user_id: str, name: str, key: str) -> None:
     """Let `key` open a user's account; what is stored is its digest."""
-    row = ApiKey(
+    await store.add_api_key(key_row(user_id, name, key), digest_of(key))
+
+
+def key_row(user_id: str, name: str, key: str, lifetime: int = 0) -> ApiKey:
+    """The row of a key that is made now and lives `lifetime` seconds; 0 = without end."""
+    now = int(time.time())
+    return ApiKey(
         id="key_" + secrets.token_hex(8),
         user_id=user_id,
         name=name,
         prefix=prefix_of(key),
-        created_at=int(time.time()),
+        created_at=now,
+        expires_at=now + lifetime if lifetime else 0,
     )
-    await store.add_api_key(row, digest_of(key))
 
 
 def authenticate(store: ControlStore, token: str, now: float) -> tuple[Caller, ApiKey]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
 
@@ -61,16 +60,8 @@ class Credentials:
             raise InvalidArgument("an API key lives at most 100 years; 0 seconds means without end")
         if len(self.keys(caller)) >= MAX_KEYS:
             raise Exhausted(f"the account has {MAX_KEYS} of {MAX_KEYS} API keys; remove one first")
-        now = int(self._now())
         key = accounts.new_key()
-        row = ApiKey(
-            id="key_" + secrets.token_hex(8),
-            user_id=caller.user_id,
-            name=name,
-            prefix=accounts.prefix_of(key),
-            created_at=now,
-            expires_at=now + lifetime if lifetime else 0,
-        )
+        row = accounts.key_row(caller.user_id, name, key, lifetime)
         await self._store.add_api_key(row, accounts.digest_of(key))
         return row, key
 
@@ -84,6 +75,10 @@ class Credentials:
         now = self._now()
         if all(key.id == key_id or accounts.is_expired(key, now) for key in keys):
             raise WrongState("this is the account's last API key and was not deleted; make another one first")
+        await self.revoke(key_id)
+
+    async def revoke(self, key_id: str) -> None:
+        """Delete a key, whosesoever it is, and end what came with it."""
         await self._store.delete_api_key(key_id)
         self._tell([key_id])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from openboxd.model import Invite, Machine, Membership, Org, Quota, Scope, UsageSpan
+from openboxd.model import ApiKey, Invite, Machine, Membership, Org, Quota, Scope, UsageSpan, User
 
 
 class PeopleStore(Protocol):
@@ -19,6 +19,10 @@ class PeopleStore(Protocol):
 
     def machines_of(self, owner_id: str = "", org_id: str = "") -> Sequence[Machine]:
         """Of a user or of an organization, destroyed ones too."""
+        ...
+
+    async def add_user_with_key(self, user: User, key: ApiKey, digest: str) -> None:
+        """Both or neither. Raises AlreadyExists."""
         ...
 
     async def remove_user(self, user_id: str) -> None: ...

@@ -48,8 +48,20 @@ class Users(Base):
                 "a user's name has 1 to 40 characters of a-z 0-9 . _ - and starts and ends with a letter or digit"
             )
         user, key = User(accounts.new_user_id(), name), accounts.new_key()
-        await self._store.add_user(user)
-        await accounts.add_api_key(self._store, user.id, "first", key)
+        row = accounts.key_row(user.id, "first", key)
+        await self._store.add_user_with_key(user, row, accounts.digest_of(key))
+        return user, key
+
+    async def add_user_key(self, caller: Caller, who: str, *, only: bool) -> tuple[User, str]:
+        """Another key for a user who has lost theirs, which is shown this once; with `only` all others are deleted.
+
+        Raises: PermissionDenied, NotFound."""
+        self._access.host_owner(caller, "make keys for users")
+        user, key = self._user(who), accounts.new_key()
+        former = self._store.api_keys(user.id) if only else ()
+        await accounts.add_api_key(self._store, user.id, "from the owner of the host", key)
+        for row in former:
+            await self._credentials.revoke(row.id)
         return user, key
 
     async def remove_user(self, caller: Caller, who: str, *, machines: bool) -> Sequence[Machine]:

@@ -34,6 +34,12 @@ def add_user(connection: Connection, new: User) -> None:
     connection.execute(insert(users).values(to_row(new)))
 
 
+def add_user_with_key(connection: Connection, new: User, key: ApiKey, digest: str) -> None:
+    """Raises AlreadyExists."""
+    add_user(connection, new)
+    add_api_key(connection, key, digest)
+
+
 def remove_user(connection: Connection, user_id: str) -> None:
     """With keys, memberships, quota, and the organizations that nobody else is in. Harmless twice."""
     for table in (api_keys, ssh_keys, org_members, quotas):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from openboxd.model import Invite, Machine, Membership, Org, Quota, Scope, UsageSpan
+from openboxd.model import ApiKey, Invite, Machine, Membership, Org, Quota, Scope, UsageSpan, User
 from openboxd.store import accounts, machines, orgs, usage
 from openboxd.store.part import Part
 
@@ -27,6 +27,10 @@ class People(Part):
         return self._read(machines.ever_of, owner_id, org_id)
 
     # -- users
+
+    async def add_user_with_key(self, user: User, key: ApiKey, digest: str) -> None:
+        """Both or neither. Raises AlreadyExists."""
+        await self._writer.write(accounts.add_user_with_key, user, key, digest)
 
     async def remove_user(self, user_id: str) -> None:
         """With keys, memberships and quota. Harmless twice."""

@@ -65,6 +65,14 @@ class RemoveUserRequest(_message.Message):
     remove_machines: bool
     def __init__(self, user: _Optional[str] = ..., remove_machines: _Optional[bool] = ...) -> None: ...
 
+class AddUserKeyRequest(_message.Message):
+    __slots__ = ("user", "only")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    ONLY_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    only: bool
+    def __init__(self, user: _Optional[str] = ..., only: _Optional[bool] = ...) -> None: ...
+
 class RemoveUserResponse(_message.Message):
     __slots__ = ("machines",)
     MACHINES_FIELD_NUMBER: _ClassVar[int]

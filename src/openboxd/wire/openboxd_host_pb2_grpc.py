@@ -120,6 +120,11 @@ class HostStub:
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserRequest.SerializeToString,
                 response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserResponse.FromString,
                 _registered_method=True)
+        self.AddUserKey = channel.unary_unary(
+                '/openboxd.v1.Host/AddUserKey',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.AddUserKeyRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.AddUserResponse.FromString,
+                _registered_method=True)
         self.SetQuota = channel.unary_unary(
                 '/openboxd.v1.Host/SetQuota',
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.SetQuotaRequest.SerializeToString,
@@ -258,6 +263,13 @@ class HostServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AddUserKey(self, request, context):
+        """Another key, for a user who has lost theirs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SetQuota(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -371,6 +383,11 @@ def add_HostServicer_to_server(servicer, server):
                     servicer.RemoveUser,
                     request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserRequest.FromString,
                     response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserResponse.SerializeToString,
+            ),
+            'AddUserKey': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddUserKey,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.AddUserKeyRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.AddUserResponse.SerializeToString,
             ),
             'SetQuota': grpc.unary_unary_rpc_method_handler(
                     servicer.SetQuota,
@@ -852,6 +869,33 @@ class Host:
             '/openboxd.v1.Host/RemoveUser',
             openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserRequest.SerializeToString,
             openboxd_dot_wire_dot_openboxd__host__pb2.RemoveUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AddUserKey(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/openboxd.v1.Host/AddUserKey',
+            openboxd_dot_wire_dot_openboxd__host__pb2.AddUserKeyRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.AddUserResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -60,6 +60,23 @@ def list_users(state: State) -> None:
     answer(state, [as_json(one) for one in found], table(HEAD, rows))
 
 
+@user.command("key")
+@click.argument("name", shell_complete=complete_user)
+@click.option("--only", is_flag=True, help="Delete all their other keys: whoever has one is cut off at once.")
+@yes_option
+@pass_state
+def key(state: State, name: str, only: bool, yes: bool) -> None:
+    """Make another API key for user NAME, who has lost theirs, and print it, and nothing else, on stdout.
+
+    With --only it asks for confirmation unless -y is given. With --json: {id, name, api_key}.
+    """
+    if only:
+        need_terminal("deleting the keys of a user", yes)
+        ask(f"Delete all other keys of user '{name}'? Whoever uses one is cut off at once.", yes)
+    made = state.run(lambda client: client.add_user_key(name, only=only))
+    answer(state, {"id": made.user.id, "name": made.user.name, "api_key": made.api_key}, made.api_key)
+
+
 @user.command("remove")
 @click.argument("name", shell_complete=complete_user)
 @click.option("--remove-machines", is_flag=True, help="Remove their machines with them, checkpoints included.")
