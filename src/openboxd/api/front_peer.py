@@ -11,6 +11,8 @@ import socket
 from urllib.parse import unquote
 
 MARK = "boxd/"
+FROM_MACHINE = "machine/"
+"""What the addresses of machines begin with."""
 
 
 def named_socket(address: str) -> socket.socket:

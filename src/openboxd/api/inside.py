@@ -19,7 +19,7 @@ import grpc
 from openboxd.api.calls import Calls
 from openboxd.api.door import Context, credential_in
 from openboxd.api.exchange_http import serve_connection
-from openboxd.api.front_peer import address_of, named_socket
+from openboxd.api.front_peer import FROM_MACHINE, address_of, named_socket
 from openboxd.api.inside_cli import Commands
 from openboxd.api.inside_metadata import Metadata
 from openboxd.api.ports import Service
@@ -30,7 +30,6 @@ from openboxd.ports import GuestConnection
 
 API, CLI = "api", "cli"
 SOCKET, COMMANDS = "inside.sock", "inside"
-MARK = "machine/"
 
 PER_MACHINE, ALTOGETHER = 12, 256
 """Connections to the API at a time."""
@@ -100,9 +99,9 @@ class Inside:
     async def admit(self, service: Service, context: Context) -> Caller:
         """Who calls over a connection of ours."""
         address = address_of(context.peer())
-        if not address.startswith(MARK):
+        if not address.startswith(FROM_MACHINE):
             raise Unauthenticated("this call did not come from a machine")
-        origin = address.removeprefix(MARK)
+        origin = address.removeprefix(FROM_MACHINE)
         wait = self._pace.wait(origin)
         if wait:
             await asyncio.sleep(wait)
@@ -122,7 +121,7 @@ class Inside:
             await _answer(Metadata(self._service, run_id), connection, head)
 
     async def _dial(self, origin: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        client = named_socket(f"{MARK}{origin}")
+        client = named_socket(f"{FROM_MACHINE}{origin}")
         try:
             await asyncio.get_running_loop().sock_connect(client, str(self._socket))
             return await asyncio.open_unix_connection(sock=client, limit=CHUNK)
