@@ -65,6 +65,23 @@ async def test_ways_lead_to_their_ports(tmp_path: Path, gates: Gates, agent: Fak
         await said_by_port(port)
 
 
+async def test_a_route_that_is_led_elsewhere_keeps_its_socket_and_who_waits_there(
+    tmp_path: Path, gates: Gates, agent: FakeAgent
+) -> None:
+    socket = tmp_path / "gates" / "web"
+    await gates.arrange("m1", "web", [Way(0, host="web")])
+    before = socket.stat()
+    asking = asyncio.create_task(said(tmp_path / "gates", "web"))
+    done, _ = await asyncio.wait({asking}, timeout=0.1)
+    assert not done
+    await gates.arrange("m1", "web", [Way(22, host="web")])
+    await gates.open("m1", agent)
+    assert await asking == b"ssh\n"
+    assert socket.stat() == before
+    await gates.arrange("m1", "web", [])
+    assert not socket.exists()
+
+
 async def test_ssh_waits_for_an_sshd_that_is_still_starting(tmp_path: Path, gates: Gates, agent: FakeAgent) -> None:
     port, other = free_port(), free_port()
     await gates.arrange("m1", "web", [Way(22, public_port=port), Way(8000, public_port=other)])

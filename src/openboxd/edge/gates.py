@@ -131,8 +131,14 @@ class Gates:
         async with self._arranging:
             machine = self._machines.setdefault(machine_id, MachineGates(machine_id, name))
             machine.name, machine.ways = name, tuple(ways)
+            places = {_place(way): way for way in ways}
             for way in machine.gates.keys() - set(ways):
-                await self._remove(machine, way)
+                gate, successor = machine.gates[way], places.get(_place(way))
+                if successor is not None and isinstance(gate, Gate):  # it leads to another port from now on
+                    machine.gates[successor] = machine.gates.pop(way)
+                    gate.dial = machine.dial(successor)
+                else:
+                    await self._remove(machine, way)
             machine.problems = {way: text for way, text in machine.problems.items() if way in ways}
             for way, gate in machine.gates.items():
                 gate.name = machine.title(way)
@@ -350,6 +356,11 @@ def _obstacle(way: Way, error: OSError) -> str:
 def _is_ssh(way: Way) -> bool:
     """The way in to the guest's sshd."""
     return bool(way.public_port) and way.port == SSH_PORT and way.protocol == "tcp"
+
+
+def _place(way: Way) -> tuple[str, int, str]:
+    """Where people come in, whatever port it leads to."""
+    return _file(way), way.public_port, way.protocol
 
 
 def _file(way: Way) -> str:
