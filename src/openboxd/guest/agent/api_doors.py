@@ -90,10 +90,12 @@ class Doors:
             self._waiting.add(door)
             return
         try:
-            fd, _ = cast(Any, listener)._accept()  # what `socket.accept` is made of; its stub lacks it
+            fd, peer = cast(Any, listener)._accept()  # what `socket.accept` is made of; its stub lacks it
         except OSError:
-            pass  # it is gone again
-        else:
+            fd, peer = -1, ""  # it is gone again
+        if fd >= 0 and not _is_here(peer):
+            os.close(fd)
+        elif fd >= 0:
             self._open += 1
             os.set_blocking(fd, False)
             socket = _socket.socket(fileno=fd)
@@ -149,6 +151,12 @@ class Visit(Joined):
     def closed(self, epoch_over: bool) -> None:
         super().closed(epoch_over)
         self._left()
+
+
+def _is_here(peer: Any) -> bool:
+    """Whether somebody of this machine is at the other end, not of its network: the rule that leads here sets the
+    source, and no network delivers packets from it."""
+    return not isinstance(peer, tuple) or str(peer[0]).startswith("127.")
 
 
 def _bound(place: str) -> _socket.socket:
