@@ -51,6 +51,7 @@ async def test_an_identity_outlives_all_that_happens_to_its_machine(world: World
         await end()
         await world.start()
         await world.seen(MachineStatus.RUNNING)
+        await world.settled()
 
     async def killed() -> None:
         with pytest.raises(DaemonKilled):
@@ -134,9 +135,11 @@ async def test_a_port_that_somebody_else_has_is_skipped(world: World) -> None:
 async def test_a_port_that_somebody_takes_later_is_told_with_its_machine_and_comes_back_by_itself(
     world: World, tmp_path: Path
 ) -> None:
-    machine, other = await world.machine(), await world.machine("other")
-    # A port that nobody allots: other daemons of this host, in other tests, choose from the same numbers as this one.
-    machine = await world.store.update_machine(machine.id, ssh_port=free_port())
+    # Ports that nobody allots: other daemons of this host, in other tests, choose from the same numbers as this one.
+    machine, other = [
+        await world.store.update_machine((await world.machine(name)).id, ssh_port=free_port())
+        for name in ("web", "other")
+    ]
     await world.stop()
     with listen_tcp("127.0.0.1", machine.ssh_port):  # while boxd is away
         gates = world.ways = Gates(tmp_path / "gates", "127.0.0.1")
