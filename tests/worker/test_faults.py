@@ -167,7 +167,8 @@ async def no_half_copy(world: World, name: str) -> None:
     found = [machine for machine in world.control.machines(OWNER) if machine.source]
     for machine in found:
         assert machine.status is MachineStatus.RUNNING, machine
-        assert await world.sh("get v", machine.name) == ("old\n" if name == "fork-checkpoint" else "new\n")
+        expected = "old\n" if name in ("fork-checkpoint", "new-from-snapshot") else "new\n"
+        assert await world.sh("get v", machine.name) == expected
         assert await world.sh("hostname", machine.name) == f"{machine.name}\n"
 
 
