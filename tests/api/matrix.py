@@ -143,7 +143,7 @@ ROWS: dict[str, Row] = {
     **_rows(Kind.HOST, "Host.ListUsers"),
     **_rows(Kind.HOST, "Host.AddUser", name="carol"),
     **_rows(Kind.HOST, "Host.RemoveUser Host.SetQuota Host.AddUserKey", user="nobody"),
-    **_rows(Kind.HOST, "Host.BuildImage"),
+    **_rows(Kind.HOST, "Host.BuildImage Host.WarmImage"),
     **_rows(Kind.HOST, "Host.RemoveImage", name="none"),
     # -- organizations
     **_rows(Kind.ORG, "GetOrgMembers"),

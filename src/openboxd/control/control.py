@@ -54,7 +54,8 @@ class Control(
         return self._images.build(name)
 
     def warm_image(self, caller: Caller, name: str, vcpu: int, memory_bytes: int) -> AsyncIterator[Progress | Image]:
-        """Keep an image warm for machines of a size; progress, then the image."""
+        """Keep an image warm for machines of a size; progress, then the image. For the owner of this host as well."""
+        self._access.host_owner(caller, "warm images")
         return self._images.warm(name, sizes.choose_size(vcpu, memory_bytes))
 
     async def remove_image(self, caller: Caller, name: str) -> None:
