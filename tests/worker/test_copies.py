@@ -80,6 +80,13 @@ async def test_a_copy_has_the_settings_of_its_source_and_none_of_its_checkpoints
     await world.save("own", name)
 
 
+async def test_a_copy_reaches_no_more_than_its_source(world: World) -> None:
+    limits = {"isolated": True, "networks": ("back",), "egress_allow": ("example.org",)}
+    await world.store.update_machine(world.control.machine(OWNER, "web").id, **limits)
+    twin = world.control.machine(OWNER, await fork(world))
+    assert {name: getattr(twin, name) for name in limits} == limits
+
+
 async def test_the_default_name_gets_a_number_when_it_is_taken(world: World) -> None:
     assert [await fork(world) for _ in range(3)] == ["web-fork", "web-fork-2", "web-fork-3"]
     assert await fork(world, source="web-fork") == "web-fork-fork"

@@ -19,7 +19,17 @@ from openboxd.worker.steps import to_the_end
 
 log = logging.getLogger(__name__)
 
-INHERITED = ("restart_policy", "idle_ignore_outbound", "bot_protection", "auto_suspend_secs", "auto_hibernate_secs")
+LIMITS = ("isolated", "networks", "egress_allow")
+"""What the source may reach; its copy reaches no more."""
+
+INHERITED = (
+    *LIMITS,
+    "restart_policy",
+    "idle_ignore_outbound",
+    "bot_protection",
+    "auto_suspend_secs",
+    "auto_hibernate_secs",
+)
 """Settings that a fork has from its source. Exposed ports and named routes are its own: it begins with none."""
 
 
