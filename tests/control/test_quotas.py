@@ -138,3 +138,17 @@ async def test_another_user_is_not_concerned(world: World) -> None:
     assert bob.user_id == user.id
     await world.control.create_machine(bob, NewMachine(name="bobs", vcpu=8, memory_bytes=GIB))
     await world.control.team.worker(world.control.machine(bob, "bobs").id).idle()
+
+
+async def test_a_machine_that_sleeps_is_not_woken_beyond_the_quota(world: World) -> None:
+    """A visitor or a command wakes it, and neither asks control first."""
+    await world.machine()
+    await world.machine("db")
+    await world.control.hibernate_machine(OWNER, "db")
+    await limit(world, vcpu=1)
+    with pytest.raises(Exhausted, match=r"wake of machine 'db' was refused; it is hibernated: .* 1 of 1 vCPUs"):
+        await world.sh("get v", "db")
+    await world.control.stop_machine(OWNER, "web")
+    assert await world.sh("echo up", "db") is not None
+    with pytest.raises(Exhausted):
+        await world.control.start_machine(OWNER, "web")
