@@ -60,6 +60,11 @@ async def main():
     for place in sys.argv[3:]:
         client.stdin.write(place.replace(":", " ") + "\\n"); client.stdin.flush()
         answers.append(client.stdout.readline().strip())
+    for allowed in sys.argv[3].split(",")[0:1], ["192.0.2.1"], []:
+        machine.egress_allow = tuple(place.split(":")[0] for place in allowed)
+        await network.refresh(machine)
+        client.stdin.write(sys.argv[3].replace(":", " ") + "\\n"); client.stdin.flush()
+        answers.append(client.stdout.readline().strip())
     kept = await network.open([machine])
     ended = await network.open([])
     await network.release(machine, machine.run_id)
@@ -123,7 +128,9 @@ def test_the_world_is_reached_and_the_hosts_loopback_is_not(place: World) -> Non
         shutil.rmtree(directory)
         for service in services:
             service.close()
-    world_answer, *others = said["answers"]
+    world_answer, *others = said["answers"][:-3]
     assert world_answer == f"got world for {HOST}"
+    listed, not_listed, cleared = said["answers"][-3:]  # an egress list that has it, one that has not, none
+    assert (listed, not_listed.split()[0], cleared) == (world_answer, "error", world_answer)
     assert [answer.split()[0] for answer in others] == ["error"] * 4, others
     assert (said["restricted"], said["kept"], said["ended"], said["left"]) == (False, 0, 1, [])

@@ -46,7 +46,7 @@ def lab() -> Iterator[Lab]:
 def change(lab: Lab, number: int, **fields: object) -> None:
     """As control does: on record first, then in force."""
     lab.machines[number] = dataclasses.replace(lab.machines[number], **fields)
-    go(lab.world.host, lab.network.refresh)
+    go(lab.world.host, lambda: lab.network.refresh(lab.machines[number]))
 
 
 def meet(lab: Lab) -> list[bool]:
@@ -131,7 +131,7 @@ def test_names_are_answered_from_the_list_and_lead_there(lab: Lab) -> None:
     one, two = lab.guests
 
     async def served(work: Callable[[], None]) -> None:
-        await lab.network.refresh()
+        await lab.network.refresh(lab.machines[0])
         await asyncio.to_thread(work)
         again = BridgeNetwork(HOME, resolver=WORLD, machines=lambda: lab.machines)
         running = [dataclasses.replace(m, run_id=run) for m, run in zip(lab.machines, RUNS, strict=True)]
@@ -140,7 +140,7 @@ def test_names_are_answered_from_the_list_and_lead_there(lab: Lab) -> None:
         try:
             assert (await asyncio.to_thread(ask, one, NAMED, 80)) == f"world for {HOST}"
             lab.machines[0] = dataclasses.replace(lab.machines[0], egress_allow=("*.below.test",))
-            await again.refresh()
+            await again.refresh(lab.machines[0])
             assert (await asyncio.to_thread(ask, one, NAMED, 80)).startswith("error")
             assert (await asyncio.to_thread(look_up, one, "allowed.test")) == "5"
         finally:

@@ -6,7 +6,7 @@ import pytest
 
 from openboxd.api.ports import NewMachine
 from openboxd.errors import InvalidArgument, NotFound, WrongState
-from openboxd.model import MIB, Caller
+from openboxd.model import MIB, Caller, Machine
 from openboxd.worker.links import NoNetwork
 from tests.worker.world import OWNER, World
 
@@ -19,10 +19,10 @@ class Seen(NoNetwork):
         self.reason = ""
         self.told: list[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = []
 
-    def why_not(self) -> str:
+    def why_not(self, machine: Machine) -> str:
         return self.reason
 
-    async def refresh(self) -> None:
+    async def refresh(self, machine: Machine) -> None:
         self.told.append({m.name: (m.networks, m.egress_allow) for m in self.world.store.machines()})
 
 

@@ -125,8 +125,6 @@ class Creation:
         if new.name:
             self._check_free(new.name)
         org_id, shared = self._access.place(caller, new.org, shared=new.shared)
-        if new.networks and (reason := self._drivers.network.why_not()):
-            raise WrongState(f"no machine in a network was made: {reason}")
         await self._drivers.hypervisor.check()
         await self._quotas.refresh(caller.user_id)
         async with self._creating:  # name and address are chosen and taken in one go
@@ -135,6 +133,8 @@ class Creation:
             machine = replace(
                 machine, org_id=org_id, shared=shared, networks=check_networks(new.networks) or machine.networks
             )
+            if new.networks and (reason := self._drivers.network.why_not(machine)):
+                raise WrongState(f"no machine in a network was made: {reason}")
             await self._store.add_machine(machine)
         return machine
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from openboxd.control.access import Act
 from openboxd.control.base import Base
@@ -21,11 +22,7 @@ class Reach(Base):
             InvalidArgument: a name that is none, or too many. WrongState: this host cannot do it.
         """
         machine = self.machine(caller, ref, Act.MANAGE)
-        chosen = check_networks(networks)
-        self._expect_means(machine, bool(chosen))
-        machine = await self._store.update_machine(machine.id, networks=chosen)
-        await self._drivers.network.refresh()
-        return machine
+        return await self._change(replace(machine, networks=check_networks(networks)), bool(networks))
 
     async def set_egress_allow(self, caller: Caller, ref: str, entries: Sequence[str]) -> Machine:
         """This is all that the machine may reach of the world from now on; nothing means everything.
@@ -34,12 +31,14 @@ class Reach(Base):
             InvalidArgument: an entry that is none, or too many. WrongState: this host cannot do it.
         """
         machine = self.machine(caller, ref, Act.MANAGE)
-        chosen = check_egress(entries)
-        self._expect_means(machine, bool(chosen))
-        machine = await self._store.update_machine(machine.id, egress_allow=chosen)
-        await self._drivers.network.refresh()
-        return machine
+        return await self._change(replace(machine, egress_allow=check_egress(entries)), bool(entries))
 
-    def _expect_means(self, machine: Machine, wanted: bool) -> None:
-        if wanted and (reason := self._drivers.network.why_not()):
-            raise WrongState(f"what machine '{machine.name}' reaches was not changed: {reason}")
+    async def _change(self, wanted: Machine, limits: bool) -> Machine:
+        """On record first, then in force; a daemon that is killed in between puts it in force when it starts."""
+        network = self._drivers.network
+        if limits and (reason := network.why_not(wanted)):
+            raise WrongState(f"what machine '{wanted.name}' reaches was not changed: {reason}")
+        values = {"networks": wanted.networks, "egress_allow": wanted.egress_allow}
+        machine = await self._store.update_machine(wanted.id, **values)
+        await network.refresh(machine)
+        return machine

@@ -101,11 +101,11 @@ class BridgeNetwork:
                 self._ports[port.address] = port
             await ip(self._join(port))
 
-    def why_not(self) -> str:
+    def why_not(self, machine: Machine) -> str:
         """See ports.Network."""
         return ""
 
-    async def refresh(self) -> None:
+    async def refresh(self, machine: Machine) -> None:
         """See ports.Network."""
         async with self._changing:
             if self._is_up:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 from openboxd.errors import OperationFailed
 from openboxd.host import programs
+from openboxd.network import within
 
 _LIMIT = 20.0
 
@@ -16,6 +18,11 @@ _LIMIT = 20.0
 async def nft(script: str) -> None:
     """Carry out a script as one transaction. Raises OperationFailed with nft's words, HostUnfit without nft."""
     await _run(["nft", "-f", "-"], script)
+
+
+async def nft_within(pid: int, script: str) -> None:
+    """The same in the network namespace of a process of ours. Raises OperationFailed, HostUnfit."""
+    await _run([sys.executable, "-I", within.__file__, str(pid), programs.find("nft"), "-f", "-"], script)
 
 
 async def nft_json(*words: str) -> list[dict[str, Any]]:

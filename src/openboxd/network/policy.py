@@ -43,7 +43,7 @@ def policy_for(machines: Iterable[Machine]) -> Policy:
     return Policy(
         peers=[f"{one.address} . {two.address}" for pair in pairs for one, two in (pair, pair[::-1])],
         restricted=[machine.address for machine in restricted],
-        allowed=[f"{m.address} . {each}" for m in restricted for each in _ranges(m.egress_allow)],
+        allowed=[f"{m.address} . {each}" for m in restricted for each in allowed_ranges(m.egress_allow)],
         names=names,
     )
 
@@ -71,7 +71,7 @@ def matches(name: str, allowed: Iterable[str]) -> bool:
     return any(name == one or (one.startswith("*.") and name.endswith(one[1:])) for one in allowed)
 
 
-def _ranges(entries: Iterable[str]) -> Sequence[str]:
+def allowed_ranges(entries: Iterable[str]) -> Sequence[str]:
     """Ranges without those that lie in others, which a set does not take."""
     found = ipaddress.collapse_addresses(ipaddress.IPv4Network(entry) for entry in entries if is_range(entry))
     return [str(each) for each in found]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from openboxd.network.addresses import NETWORK, RESOLVER
-from openboxd.network.policy import NOTHING, Policy
+from openboxd.network.policy import NOTHING, Policy, allowed_ranges
 
 NAMES_PORT = 53_053
 """Where machines that may not go everywhere ask for names; see `resolver`."""
@@ -235,6 +235,28 @@ def permit(names: Names, policy: Policy) -> str:
     script = "".join(f"flush set {table} {name}\n" for name in members)
     return script + "".join(
         f"add element {table} {name} {{ {', '.join(present)} }}\n" for name, present in members.items() if present
+    )
+
+
+def lone(entries: Iterable[str]) -> str:
+    """For a namespace with nothing but one machine's QEMU in it: what it may reach; no entries: everything."""
+    members = allowed_ranges(entries)
+    table = "table inet boxd"
+    clear = f"add {table}\ndelete {table}\n"
+    if not members:
+        return clear
+    return (
+        clear
+        + f"{table} {{\n{_set('allowed', 'ipv4_addr', members, 'interval')}"
+        + """
+    chain output {
+        type filter hook output priority filter; policy accept;
+        oif lo accept
+        ip daddr @allowed accept
+        counter reject
+    }
+}
+"""
     )
 
 

@@ -16,7 +16,10 @@ from openboxd.errors import BoxdError
 from openboxd.host import pidfd, programs
 from openboxd.host.process import start_detached
 from openboxd.model import Finding, Machine
+from openboxd.network import rules
 from openboxd.network.addresses import GATEWAY, NETWORK, RESOLVER, kernel_words
+from openboxd.network.commands import nft_within
+from openboxd.network.policy import is_range
 from openboxd.network.tap import DEVICE
 from openboxd.ports import NetworkLink
 
@@ -61,8 +64,7 @@ class UserNetwork:
 
     async def prepare(self, machine: Machine, run_id: str) -> NetworkLink:
         """See ports.Network."""
-        # What it may not reach it could not be kept from here, so such a machine reaches nothing.
-        out = await self._can_lead_out() and not machine.egress_allow
+        out = await self._can_lead_out()
         resolver = RESOLVER if out else ""
         words = kernel_words(machine.address, resolver)
         around = [programs.find(APART[0]), *APART[1:]] if out else ()
@@ -72,6 +74,8 @@ class UserNetwork:
         """See ports.Network."""
         if not await self._can_lead_out() or not _is_apart(pid) or _has_route(pid):
             return
+        if machine.egress_allow:  # before there is a way out; without it there is none
+            await nft_within(pid, rules.lone(machine.egress_allow))
         pidfile = self._pidfile(run_id)
         # -T and -U none: by default the host's own loopback ports would be put into the namespace.
         options = ["--config-net", "--no-map-gw", "-4", "-t", "none", "-u", "none", "-T", "none", "-U", "none"]
@@ -89,15 +93,31 @@ class UserNetwork:
         # It is not waited for: a tenth of a second, in which a restore would stand still.
         start_detached(argv, log=pidfile.with_suffix(".err"))
 
-    def why_not(self) -> str:
+    def why_not(self, machine: Machine) -> str:
         """See ports.Network."""
-        return (
-            "machines of this host have QEMU's user network, in which each is alone and reaches all or nothing; "
-            "run the daemon as root with BOXD_NETWORK=bridge"
-        )
+        remedy = "run the daemon as root with BOXD_NETWORK=bridge"
+        if machine.networks:
+            return f"machines of this host have QEMU's user network, in which each is alone; {remedy}"
+        if not all(is_range(entry) for entry in machine.egress_allow):
+            return f"QEMU's user network, which machines of this host have, knows addresses and no names; {remedy}"
+        if machine.egress_allow and programs.locate("nft") is None:
+            return "nft is not installed; apt install nftables"
+        return ""
 
-    async def refresh(self) -> None:
-        """See ports.Network: there is nothing to put in force."""
+    async def refresh(self, machine: Machine) -> None:
+        """See ports.Network. The process that pasta was started for is its last argument."""
+        own = str(self._pidfile(machine.run_id))
+        pids = set[int]()
+
+        def note(argv: Sequence[str]) -> bool:
+            if machine.run_id and self._is_pasta(argv, lambda pidfile: pidfile == own):
+                pids.add(int(argv[-1]))
+            return False
+
+        await asyncio.to_thread(pidfd.find, note)
+        for pid in pids:
+            if _is_apart(pid):
+                await nft_within(pid, rules.lone(machine.egress_allow))
 
     async def release(self, machine: Machine, run_id: str) -> None:
         """See ports.Network."""
@@ -125,15 +145,14 @@ class UserNetwork:
     async def _end(self, match: Callable[[str], bool]) -> int:
         """End pasta processes, known by the pidfile they were given (2023's does not follow its QEMU)."""
 
-        def ours(argv: Sequence[str]) -> bool:
-            return (
-                "--pid" in argv[:-1] and Path(argv[0]).name.startswith(PASTA) and match(argv[argv.index("--pid") + 1])
-            )
-
-        found = await asyncio.to_thread(pidfd.find, ours)
+        found = await asyncio.to_thread(pidfd.find, lambda argv: self._is_pasta(argv, match))
         async with asyncio.timeout(_GONE):
             await pidfd.kill_all(found)
         return len(found)
+
+    @staticmethod
+    def _is_pasta(argv: Sequence[str], match: Callable[[str], bool]) -> bool:
+        return "--pid" in argv[:-1] and Path(argv[0]).name.startswith(PASTA) and match(argv[argv.index("--pid") + 1])
 
 
 async def _can_unshare() -> bool:

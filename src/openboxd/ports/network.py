@@ -63,12 +63,12 @@ class Network(Protocol):
         off. Raises OperationFailed."""
         ...
 
-    def why_not(self) -> str:
-        """Why networks of machines and egress lists cannot be put in force here; empty if they can."""
+    def why_not(self, machine: Machine) -> str:
+        """Why the networks and the egress list of this machine cannot be put in force here; empty if they can."""
         ...
 
-    async def refresh(self) -> None:
-        """Put in force which machines may reach each other now, and what of the world. Raises OperationFailed."""
+    async def refresh(self, machine: Machine) -> None:
+        """This machine's networks or egress list are others than before: put them in force. Raises OperationFailed."""
         ...
 
     async def release(self, machine: Machine, run_id: str) -> None:
