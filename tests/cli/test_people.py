@@ -109,6 +109,8 @@ async def test_a_machine_is_shared_in_an_organization(house: House) -> None:
     assert shared.json == {"name": "web", "sharing": "shared", "org": "team"}
     listed = (await bob("machine", "list", "--json")).json
     assert [(one["name"], one["sharing"]) for one in listed] == [("web", "shared")]
+    assert (await bob("machine", "list")).text.splitlines()[1].split()[-2:] == ["ada", "team"]
+    assert (await bob("machine", "get", "web", "--json")).json["org"] == "team"
     assert (await bob("machine", "exec", "web", "--", "write", "x", "bob")).status == 0
     saved = await bob("machine", "checkpoint", "save", "web", "bobs", "--json")
     assert saved.json["name"] == "bobs"

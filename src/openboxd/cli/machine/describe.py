@@ -84,4 +84,5 @@ def as_json(vm: GetVmResponse) -> dict[str, Any]:
         "last_connected": iso(vm.last_connected_ms / 1000) if vm.last_connected_ms else "",
         "delete_at": iso(vm.delete_at_ms / 1000) if vm.delete_at_ms else "",
         "created_by": vm.created_by_name or vm.created_by,
+        "org": vm.billing_org,
     }

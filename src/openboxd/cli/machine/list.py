@@ -21,11 +21,15 @@ def list_machines(state: State, labels: tuple[str, ...], org: str) -> None:
     With --json: an array of {name, status, url, source, sharing}.
     """
     machines = state.run(lambda client: client.machines(labels, org))
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (vm.name, status(vm), str(vm.vcpu), size(vm.memory_bytes), vm.image_ref, age(vm.created_at), url(vm))
         for vm in machines
     ]
-    text = table(("NAME", "STATUS", "VCPU", "MEMORY", "IMAGE", "AGE", "URL"), rows)
+    head: tuple[str, ...] = ("NAME", "STATUS", "VCPU", "MEMORY", "IMAGE", "AGE", "URL")
+    if any(vm.org for vm in machines):  # whose it is matters once something is shared
+        head += ("OWNER", "SHARED WITH")
+        rows = [(*row, vm.created_by_name, vm.org) for row, vm in zip(rows, machines, strict=True)]
+    text = table(head, rows)
     answer(state, [as_row(vm) for vm in machines], text)
     if not machines and not state.json:
         note("there are no machines; 'boxd machine new' makes one")
