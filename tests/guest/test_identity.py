@@ -106,6 +106,11 @@ class _Link:
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
+        self.loop = self
+        self.later: list[Any] = []
+
+    def after(self, seconds: float, action: Any) -> None:
+        self.later.append(action)
 
     def send(self, frame: bytes) -> None:
         self.sent.append(frame)
@@ -164,6 +169,7 @@ def test_a_copy_becomes_another_machine_and_says_so_when_its_host_key_is_there(s
     (system.directory / "hostname").write_text("web\n")
     link, key = _told(*([FIRST] if known else []), COPY)
     assert system.log == [("hostname", "web-fork"), ("card", OLD, NEW, COPY["mac"]), ("reset", OLD)]
+    assert link.later == [network.tell_networkd]
     assert (system.directory / "machine-id").read_text() == "b" * 32 + "\n"
     assert (system.directory / "hostname").read_text() == "web-fork\n"
     assert (system.directory / "journal" / ("b" * 32)).readlink() == Path("a" * 32)

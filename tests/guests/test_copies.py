@@ -42,7 +42,7 @@ def is_itself(daemon: Daemon, machine: str, found: dict[str, str]) -> None:
     assert row["id"] in found["certificate"]
     assert abs(float(daemon.sh("date +%s.%N", machine)) - time.time()) < 5
     networkd = daemon.sh("networkctl --no-pager --lines=0 status eth0; cat /run/systemd/network/*.network", machine)
-    assert "(configured)" in networkd and f"Address={found['address']}" in networkd
+    assert "(configured)" in networkd and f"Address={found['address']}" in networkd, networkd
     assert daemon.sh("sudo journalctl -q -n 1 --no-pager | wc -l", machine).strip() == "1"
 
 

@@ -25,6 +25,10 @@ MACHINE_ID = "/etc/machine-id"
 HOSTNAME = "/etc/hostname"
 JOURNALS = "/run/log/journal"
 
+LATER = 5.0
+"""Seconds until networkd is told what the kernel knows already: without hardware virtualisation that is work of a
+quarter of a second, in which somebody waits for the machine's first answer."""
+
 Told = dict[str, Any]
 """Who the machine is: name, machine_id (a UUID), address, mac."""
 
@@ -55,6 +59,7 @@ class Identity:
             return
         self._known = told
         if is_new:
+            link.loop.after(LATER, network.tell_networkd)
             self._host_key.ask(link, say)
         else:
             self._host_key.ask(link)

@@ -51,7 +51,7 @@ def become(old: str, address: str, mac: str) -> None:
         if old and old != address:
             _replace_address(kernel, index, _socket.inet_aton(old), _socket.inet_aton(address))
     if old and old != address:
-        _tell_networkd(old, address)
+        _rewrite(old, address)
 
 
 def _addresses(kernel: Netlink) -> list[tuple[int, dict[int, bytes]]]:
@@ -94,8 +94,14 @@ def _routes(kernel: Netlink, index: int) -> list[tuple[bytes, dict[int, bytes]]]
     return found
 
 
-def _tell_networkd(old: str, address: str) -> None:
-    """It has the address from a file of the boot; else it would bring the old one back one day."""
+def tell_networkd() -> None:
+    """Let it read its files again; else it would bring the old address back one day."""
+    for pid in read(NETWORKD).split():
+        os.kill(int(pid), signal.SIGHUP)
+
+
+def _rewrite(old: str, address: str) -> None:
+    """The file of the boot that networkd has the address from."""
     try:
         names = sorted(os.listdir(FILES))
     except OSError:
@@ -105,5 +111,3 @@ def _tell_networkd(old: str, address: str) -> None:
         text = read(path)
         if name.endswith(".network") and f"={old}/" in text:
             replace(path, text.replace(f"={old}/", f"={address}/"), 0o644)
-    for pid in read(NETWORKD).split():
-        os.kill(int(pid), signal.SIGHUP)  # it reads its files again
