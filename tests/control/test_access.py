@@ -135,6 +135,15 @@ async def make_as(people: People, speaker: Caller, name: str) -> Machine:
     return machine
 
 
+async def test_who_forks_a_shared_machine_has_the_copy_to_themselves(people: People) -> None:
+    control = people.world.control
+    web = await shared(people)
+    for new, shares in ((NewMachine("mine"), False), (NewMachine("ours", org="team", shared=True), True)):
+        copy = await control.fork_machine(people.bob, "web", new)
+        assert (copy.owner_id, copy.shared, copy.source_id) == (people.bob.user_id, shares, web.id)
+        assert (copy.name in seen(people, people.owner)) is shares
+
+
 async def test_a_machine_whose_reach_is_narrowed_acts_on_itself_only(people: People) -> None:
     web = await make(people, "web")
     await make(people, "other")

@@ -63,6 +63,7 @@ async def fork_vm(service: Service, caller: Caller, request: pb.ForkVmRequest) -
         config=request.config,
         isolated=request.isolated,
         labels=request.labels,
+        org=service.machine(caller, request.source_vm_id).org_id if request.shared else "",
         shared=request.shared,
         networks=request.networks,
     )
