@@ -58,7 +58,7 @@ class Launch:
         try:
             await asyncio.wait({greeting, ending}, return_when=asyncio.FIRST_COMPLETED)
             if not greeting.done():
-                raise self.failure()
+                raise self.failure(ending.result())
             self.monitor = greeting.result()
             return self.monitor
         except QmpError as error:
@@ -68,9 +68,10 @@ class Launch:
                 task.cancel()
             await asyncio.wait({greeting, ending})
 
-    def failure(self) -> OperationFailed:
-        """QEMU's own words on why it did not come up."""
-        return OperationFailed(f"QEMU did not start: {self.directory.last_words() or 'it gave no reason'}")
+    def failure(self, status: int | None = None) -> OperationFailed:
+        """QEMU's own words on why it did not come up; else its exit status, if it has ended."""
+        killed = f"it was killed by signal {-status}" if status is not None and status < 0 else ""
+        return OperationFailed(f"QEMU did not start: {self.directory.last_words() or killed or 'it gave no reason'}")
 
     async def discard(self) -> None:
         """Take everything back."""

@@ -18,6 +18,7 @@ from openboxd.errors import (
     AgentSilent,
     MachineLost,
     OperationFailed,
+    OutcomeUnknown,
     Unavailable,
     because,
     checkpoint_not_found,
@@ -80,6 +81,11 @@ async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job:
         await to_the_end(drivers.store.end_operation(journal))
         if not isinstance(error, Exception):
             raise
+        if await _has_ended(worker):
+            raise MachineLost(
+                f"machine '{before.name}' was not restored ({because(error)}), and its own run has ended meanwhile; "
+                "its disk and checkpoints are intact: restore one again, or start it"
+            ) from error
         sentence = f"machine '{before.name}' was not restored and is as it was: {because(error)}"
         raise same_kind(error, sentence) from error
     await to_the_end(_go_over(worker, steps, starting, checkpoint, described, journal, begun))
@@ -89,6 +95,14 @@ async def show_again(worker: MachineWorker, before: Machine) -> None:
     """Undo of the status: what it was. `starting` cannot become `stopped` and `failed` for nothing, so write it."""
     await worker.drivers.store.update_machine(worker.id, status=before.status, status_reason=before.status_reason)
     await worker.let_in()
+
+
+async def _has_ended(worker: MachineWorker) -> bool:
+    """Whether the machine's own run has ended although nobody has told us yet."""
+    try:
+        return worker.run is not None and await worker.run.state() is RunState.ENDED
+    except OutcomeUnknown:
+        return False
 
 
 async def prepare(
