@@ -51,7 +51,8 @@ def test_pool_room_and_python() -> None:
     assert doctor.pool("reflink", "it is XFS").verdict == "ok"
     assert "BOXD_HOME" in doctor.pool("copy", "it is ext4").remedy
     gone = doctor.no_pool("it is not mounted any more")
-    assert (gone.verdict, gone.detail) == ("missing", "it is not mounted any more") and "mount it again" in gone.remedy
+    assert (gone.verdict, gone.detail) == ("missing", "it is not mounted any more")
+    assert "mount it again" in gone.remedy
     verdicts = [doctor.room(Space(100 * GIB, free * GIB)).verdict for free in (50, 5, 1)]
     assert verdicts == ["ok", "warning", "missing"]
     assert doctor.python((3, 11, 2)).verdict == "ok"
