@@ -18,7 +18,7 @@ from tests.worker.world import OWNER, World
 
 @pytest.fixture
 async def world(tmp_path) -> AsyncIterator[World]:
-    world = await prepared(tmp_path)
+    world = await prepared(tmp_path, "snapshot")
     yield world
     await world.close()
 
@@ -46,6 +46,9 @@ ORDERS: dict[str, Callable[[World], Awaitable[object]]] = {
     "restore": lambda world: world.control.restore_checkpoint(OWNER, "web", "good"),
     "remove": lambda world: world.control.remove_checkpoint(OWNER, "web", "good"),
     "verify": _verify,
+    "snapshot": lambda world: world.control.save_snapshot(OWNER, "web", "fresh"),
+    "remove snapshot": lambda world: world.control.remove_snapshot(OWNER, "base"),
+    "from snapshot": lambda world: world.control.create_from_snapshot(OWNER, "base", NewMachine(name="copy")),
     "reboot": lambda world: world.control.reboot_machine(OWNER, "web"),
     "destroy": lambda world: world.control.destroy_machine(OWNER, "web"),
     "new": lambda world: world.control.create_machine(

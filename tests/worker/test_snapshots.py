@@ -237,6 +237,19 @@ async def test_a_store_that_cannot_write_leaves_nothing(
     assert (await world.snapshot("base")).version == 1
 
 
+async def test_an_older_database_put_back_costs_no_snapshot(world: World) -> None:
+    await world.machine()
+    found = await world.snapshot("base")
+    await world.snapshot("other")
+    newer = world.pool.snapshot_dir(found.id, 2)
+    world.pool.snapshot_dir(found.id, 1).rename(newer)
+    unknown = world.pool.snapshot_dir("snap_" + "z" * 20, 3)
+    unknown.mkdir(parents=True)
+    await world.stop()
+    await world.start()
+    assert newer.exists() and unknown.exists(), "nobody has begun anything with these"
+
+
 # -- machines made from one
 
 

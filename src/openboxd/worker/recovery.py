@@ -24,7 +24,7 @@ from openboxd.worker.remove import destroy, drop_checkpoint
 from openboxd.worker.restart import RESTART, note_host_reboot
 from openboxd.worker.restore import SWAP, restore_checkpoint
 from openboxd.worker.runs import connected, next_disk_of
-from openboxd.worker.snapshot import end_save
+from openboxd.worker.snapshot import end_save, left_versions
 from openboxd.worker.suspend import awaken
 
 ENDED_DURING_SAVE = "the daemon ended during the save; the machine kept running"
@@ -158,12 +158,16 @@ async def fail_pending_checkpoints(drivers: Drivers, workers: Workers) -> int:
     return count
 
 
-async def fail_pending_snapshots(drivers: Drivers, workers: Workers) -> int:
-    """Nor does the save of a snapshot; the version before it counts."""
+async def settle_snapshots(drivers: Drivers, workers: Workers) -> int:
+    """Nor does the save of a snapshot; the version before it counts. Before the journal is done with: what was begun
+    and is not on record goes, also what a removal left."""
     pending = [snapshot for snapshot in drivers.store.snapshots() if snapshot.saving]
     for snapshot in pending:
         await end_save(drivers, snapshot, ENDED_DURING_SAVE)
         await note(drivers.store, happened(snapshot.saving, "snapshot", snapshot.name, ENDED_DURING_SAVE))
+    begun = {str(operation.detail.get("snapshot", "")) for operation in drivers.store.open_operations()}
+    for path in await asyncio.to_thread(left_versions, drivers, begun):
+        await asyncio.to_thread(drivers.pool.discard, path)
     return len(pending)
 
 
@@ -300,20 +304,6 @@ async def open_ways(drivers: Drivers, workers: Workers) -> int:
     return await each(workers.values(), let_in)
 
 
-async def sweep_snapshots(drivers: Drivers, workers: Workers) -> int:
-    """Versions that are on no record: of a save that was broken off, replaced, or removed."""
-    recorded = {drivers.pool.snapshot_dir(found.id): found for found in drivers.store.snapshots() if found.version}
-    count = 0
-    for directory in await asyncio.to_thread(drivers.pool.snapshot_dirs):
-        found = recorded.get(directory)
-        kept = drivers.pool.snapshot_dir(found.id, found.version) if found else None
-        unrecorded = [path for path in directory.iterdir() if path != kept] if found else [directory]
-        for path in unrecorded:
-            await asyncio.to_thread(drivers.pool.discard, path)
-        count += len(unrecorded)
-    return count
-
-
 async def pause_usage(drivers: Drivers, workers: Workers) -> int:
     """Before anything is found out about machines: nobody saw what they used since the daemon's last sign of life."""
     await drivers.store.pause_usage()
@@ -339,7 +329,7 @@ RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...]
     ("adopt runs", adopt_runs),
     ("resume paused guests", resume_paused),
     ("fail pending checkpoints", fail_pending_checkpoints),
-    ("fail pending snapshots", fail_pending_snapshots),
+    ("settle snapshots", settle_snapshots),
     ("note a reboot of the host", note_host_reboot),
     ("finish operations", finish_operations),
     ("settle statuses", settle_statuses),
@@ -348,6 +338,5 @@ RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...]
     ("sweep hibernations", sweep_hibernations),
     ("open the ways in", open_ways),
     ("sweep runs", sweep_runs),
-    ("sweep snapshots", sweep_snapshots),
     ("empty staging", empty_staging),
 )

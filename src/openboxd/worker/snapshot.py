@@ -1,8 +1,8 @@
 """Save a snapshot of the running machine: a capture that belongs to the owner's account and outlives the machine.
 
 As with checkpoints the row comes first: it says that a version is being saved, and from which machine. The version
-before stays in place, and can be used, until the new one lies whole under its name and is on record. The rows tell
-which directories of the pool count: a daemon that starts discards all others (see `recovery`).
+before stays in place, and can be used, until the new one lies whole under its name and is on record. A daemon that
+starts discards what the journal says was begun and the row does not count, and versions older than the row's.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from openboxd.errors import BoxdError, MachineLost, because, same_kind
@@ -174,10 +176,14 @@ async def end_save(drivers: Drivers, row: Snapshot, reason: str) -> None:
 async def remove_snapshot(drivers: Drivers, snapshot: Snapshot) -> None:
     """Remove a snapshot that nobody holds: row first, bytes last.
 
-    Whatever fails, it is on record exactly if its directory is there. A daemon killed in between leaves a directory
-    that is on no record, and discards that when it starts.
+    Whatever fails, it is on record exactly if its directory is there.
+
+    Raises:
+        HostUnfit: the pool is not mounted. Busy: a version is being saved.
     """
+    drivers.pool.check()
     directory = drivers.pool.snapshot_dir(snapshot.id)
+    journal = await drivers.store.begin_operation("", "remove snapshot", {"snapshot": snapshot.id})
     steps = Steps("remove snapshot", fault=drivers.fault)
 
     async def show_again() -> None:
@@ -191,3 +197,22 @@ async def remove_snapshot(drivers: Drivers, snapshot: Snapshot) -> None:
     except BaseException:
         await to_the_end(steps.unwind())
         raise
+    finally:
+        await to_the_end(drivers.store.end_operation(journal))
+
+
+def left_versions(drivers: Drivers, begun: Collection[str]) -> list[Path]:
+    """What a killed daemon left of snapshots: versions older than what is on record, and of those with a `begun`
+    operation all that are not on record. Anything else that nobody knows is somebody's, and stays."""
+    pool, recorded = drivers.pool, {found.id: found for found in drivers.store.snapshots()}
+    left: list[Path] = []
+    for directory in pool.snapshot_dirs():
+        found, broken_off = recorded.get(directory.name), directory.name in begun
+        version = found.version if found else 0
+        if version:
+            kept = pool.snapshot_dir(directory.name, version)
+            older = [pool.snapshot_dir(directory.name, number) for number in range(1, version)]
+            left += [path for path in directory.iterdir() if path != kept and (broken_off or path in older)]
+        elif broken_off:
+            left.append(directory)
+    return left
