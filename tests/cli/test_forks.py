@@ -1,4 +1,4 @@
-"""`boxd machine fork`: output forms, names, checkpoints."""
+"""`boxd machine fork` and `boxd image warm`: output forms, names, checkpoints, sizes."""
 
 from __future__ import annotations
 
@@ -28,3 +28,13 @@ async def test_a_fork_of_nothing_and_to_a_taken_name(boxd, web):
     assert (await boxd("machine", "fork", "ghost")).err == "error: VM 'ghost' not found\n"
     taken = await boxd("machine", "fork", "web", "web")
     assert taken.status == 1 and "exists already" in taken.err
+
+
+async def test_an_image_is_kept_warm(boxd, service):
+    done = await boxd("image", "warm", "--vcpu", "1", "--memory", "1G")
+    assert (done.status, done.text) == (0, "image debian is warm for this size\n"), done.err
+    found = await boxd("image", "warm", "debian", "--json")
+    assert found.json["name"] == "debian"
+    assert (await boxd("image", "warm", "ghost")).err == "error: image 'ghost' not found; see: boxd image list\n"
+    small = await boxd("image", "warm", "--memory", "1M")
+    assert small.status == 1 and "at least 512 MiB" in small.err

@@ -510,6 +510,16 @@ class FakeService(ServiceForks, ServiceSnapshots, ServiceSleep, ServiceRoutes):
         self.known_images = [*(known for known in self.known_images if known.name != name), image]
         yield image
 
+    async def warm_image(
+        self, caller: Caller, name: str, vcpu: int, memory_bytes: int
+    ) -> AsyncIterator[Progress | Image]:
+        found = next((image for image in self.known_images if image.name == name), None)
+        if found is None:
+            raise NotFound(f"image '{name}' not found; see: boxd image list")
+        size = sizes.choose_size(vcpu, memory_bytes)
+        yield Progress("build", "warming: boot", None, f"{size.vcpu} vCPU, {size.memory_bytes // MIB} MiB")
+        yield found
+
     async def remove_image(self, caller: Caller, name: str) -> None:
         if name not in [image.name for image in self.known_images]:
             raise NotFound(f"image '{name}' not found; see: boxd image list")
