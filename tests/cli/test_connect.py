@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +48,11 @@ def port(service, web) -> Iterator[int]:
         yield port
 
 
-async def connect(boxd, *flags: str, reply: bytes = b"exit 0\n", until: bytes = b"") -> tuple[int, str]:
+PROMPT = b"# " if os.geteuid() == 0 else b"$ "
+"""Of the fake guest's shell, which is that of whoever runs the tests."""
+
+
+async def connect(boxd, *flags: str, reply: bytes = b"", until: bytes = b"never") -> tuple[int, str]:
     status, shown = await boxd.on_terminal("connect", *flags, "web", until=until, reply=reply)
     return status, shown.decode()
 
@@ -90,7 +95,7 @@ async def test_a_connection_that_breaks_is_told_and_is_125(boxd, web, service, s
 async def test_where_ssh_does_not_get_in_the_agent_does(boxd, web, service, ssh, port):
     (ssh / "status").write_text("255")
     (ssh / "words").write_text("boxd@127.0.0.1: Permission denied (publickey).\r\n")
-    status, shown = await connect(boxd, reply=b"exit 3\n", until=b"through the machine's agent")
+    status, shown = await connect(boxd, reply=b"exit 3\n", until=PROMPT)
     assert status == 3
     assert "SSH is not possible (boxd@127.0.0.1: Permission denied (publickey).); this shell comes thr" in shown
     assert len(service.sessions) == 1
@@ -100,13 +105,13 @@ async def test_nobody_listens_at_the_machines_port(boxd, web, service, ssh):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     service._machines[web.id] = dataclasses.replace(service._machines[web.id], ssh_port=port)
-    status, shown = await connect(boxd, reply=b"exit 3\n", until=b"through the machine's agent")
+    status, shown = await connect(boxd, reply=b"exit 3\n", until=PROMPT)
     assert (status, f"(nobody listens on port {port} of 127.0.0.1: Connection refused)" in shown) == (3, True), shown
     assert not (ssh / "argv").exists()
 
 
 async def test_the_agents_way_can_be_asked_for(boxd, web, service, ssh, port):
-    status, shown = await connect(boxd, "--agent", reply=b"exit 4\n")
+    status, shown = await connect(boxd, "--agent", reply=b"exit 4\n", until=PROMPT)
     assert (status, "SSH" in shown, (ssh / "argv").exists()) == (4, False, False)
 
 
