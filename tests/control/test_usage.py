@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from openboxd.control.usage import DAY, cost, total
 from openboxd.errors import InvalidArgument, NotFound, PermissionDenied
 from openboxd.model import GIB, Machine, Rates, Size, UsageSpan, Used
+from openboxd.settings import load
 from tests.control.conftest import People
 from tests.control.test_access import make
 
@@ -106,3 +108,29 @@ async def test_periods(people: People) -> None:
     for since, until in ((now, now - 1), (1, now)):
         with pytest.raises(InvalidArgument, match="366 days"):
             control.usage(people.owner, since, until)
+
+
+def test_rates_are_told_to_the_daemon() -> None:
+    home = {"BOXD_HOME": "/nowhere"}
+    assert load(environ=home).rates == Rates()
+    told = load(environ=home | {"BOXD_RATES": "USD vcpu=0.049 memory=0.015 disk=0.0001"}).rates
+    assert told == Rates("USD", 49_000, 15_000, 100)
+    assert load(environ=home | {"BOXD_RATES": "EUR disk=1"}).rates == Rates("EUR", 0, 0, 1_000_000)
+    for wrong in ("vcpu=1", "EUR cpu=1", "EUR vcpu=-1", "EUR vcpu=1e9", "euro vcpu=1", "EUR vcpu"):
+        with pytest.raises(InvalidArgument, match="BOXD_RATES"):
+            load(environ=home | {"BOXD_RATES": wrong})
+
+
+async def test_what_is_used_costs_what_the_daemon_was_told(people: People) -> None:
+    control = people.world.control
+    await make(people, "web")
+    rates = Rates("EUR", 49_000, 15_000, 100)
+    control._drivers = replace(control._drivers, settings=replace(control._drivers.settings, rates=rates))
+    machine = people.world.store.machine_named("web")
+    assert machine is not None
+    with people.world.store._writer._engine.begin() as connection:  # it began an hour earlier
+        connection.exec_driver_sql("UPDATE usage SET start_ms = start_ms - 3600000")
+        connection.exec_driver_sql("UPDATE machines SET created_at = created_at - 3600")
+    found = control.machine_usage(people.owner, "web").machines[0]
+    assert found.used.vcpu_hours == pytest.approx(1, abs=0.05)
+    assert found.cost_micro == cost(found.used, rates) == pytest.approx(49_000 + 7_500, rel=0.05)
