@@ -11,6 +11,7 @@ import pytest
 
 from openboxd.errors import Interrupted, Unavailable
 from openboxd.guest import wire
+from openboxd.guest.channel import Timing
 from openboxd.guest.connector import ChannelAgent, ChannelConnector
 from openboxd.model import ExecRequest
 from tests.contracts.agent import collect, get, put, run
@@ -69,7 +70,7 @@ async def test_an_agent_that_comes_late_is_found() -> None:
 
 async def test_an_agent_that_is_started_anew_interrupts_and_goes_on(relay: tuple[Relay, Rig]) -> None:
     qemu, rig = relay
-    agent = await rig.connect()
+    agent = await rig.connect(Timing(first_wait=LIMIT))  # a busy host starts an agent slowly
     session = await agent.exec(ExecRequest("sleep 600"))
     await rig.stop()
     await plug_in(qemu, rig)
