@@ -14,13 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from openboxd.model import GIB, CheckpointStatus
+from openboxd.model import GIB, CheckpointStatus, MachineStatus
 from tests.lab import run
 from tests.worker.test_faults import ACTIONS, called_web, points, prepared, whole  # noqa: F401  (a fixture)
 from tests.worker.world import LIMIT, OWNER, World
 
-CUT = ("save", "restore", "remove", "stop", "reboot", "rename", "destroy", "new")
+CUT = ("save", "restore", "remove", "stop", "reboot", "rename", "destroy", "new", "hibernate", "wake")
 """Operations of one machine. The others share their steps with these, or run no machine."""
+
+FELL_ASLEEP = {"hibernate": ("after show", "before end", "after end"), "wake": ("before load", "after resume")}
+"""Points from which a machine is hibernated when the power is back."""
 
 SIZE = 3 * GIB
 
@@ -126,6 +129,9 @@ async def test_at_every_step(name: str, points: dict[str, list[str]], disk: Disk
                 assert found["good"] is CheckpointStatus.READY, point
             if point == "after ready":
                 assert found["new"] is CheckpointStatus.READY, "it may have been told to somebody"
+            if point in FELL_ASLEEP.get(name, ()):
+                assert world.control.machine(OWNER, "web").status is MachineStatus.HIBERNATED, point
+                assert await world.sh("get v") == "new\n", "its memory survived the power cut"
             await whole(world)
         finally:
             await world.close()
