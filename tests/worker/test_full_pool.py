@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from openboxd.errors import AgentSilent, BoxdError, WrongState
+from openboxd.errors import AgentSilent, BoxdError, Unavailable, WrongState
 from openboxd.model import CheckpointStatus, MachineStatus
 from openboxd.ports import RunState
 from tests.worker.world import OWNER, World
@@ -29,6 +29,8 @@ async def test_a_guest_that_stands_still_is_shown_so_and_not_saved_until_it_goes
     process.stand_still(True)
     await reason(world, "stands still because the pool is full")
     assert world.control.machine(OWNER, "web").status is MachineStatus.RUNNING
+    with pytest.raises(Unavailable, match="machine 'web' does not answer: the guest stands still"):
+        await world.sh("true")
     await world.control.save_checkpoint(OWNER, "web", "a")
     await world.settled()
     (view,) = await world.control.checkpoints(OWNER, "web")

@@ -34,7 +34,7 @@ async def reachable_agent(worker: MachineWorker) -> Agent:
 
     Raises:
         WrongState: the machine does not run. BoxdError: it could not be woken.
-        Unavailable: it took too long, too many wait, or its agent does not answer.
+        Unavailable: it took too long, too many wait, the guest stands still, or its agent does not answer.
     """
     if _hidden(worker):
         async with _waiting(worker):
@@ -43,6 +43,8 @@ async def reachable_agent(worker: MachineWorker) -> Agent:
     if machine.status is not MachineStatus.RUNNING or worker.agent is None:
         advice = "start it first" if machine.status is not MachineStatus.STARTING else "try again when it is running"
         raise WrongState(f"machine '{machine.name}' is {machine.status}; {advice}")
+    if worker.stands_still:  # whatever is asked would wait until somebody makes room
+        raise Unavailable(f"machine '{machine.name}' does not answer: {worker.stands_still}")
     if not worker.agent.ready:
         await worker.agent.wait_ready(AGENT_LIMIT)
     return worker.agent
