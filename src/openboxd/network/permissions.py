@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from openboxd.model import Machine
 from openboxd.network import rules
 from openboxd.network.addresses import RESOLVER
+from openboxd.network.chains import NAMES_PORT
 from openboxd.network.commands import nft, nft_json
 from openboxd.network.policy import NOTHING, Policy, matches, policy_for
 from openboxd.network.resolver import Resolver
@@ -71,7 +72,7 @@ class Permissions:
         if not self._upstream or self._resolver.listens or not any(self._policy.names.values()):
             return
         try:
-            await self._resolver.listen(RESOLVER, rules.NAMES_PORT)
+            await self._resolver.listen(RESOLVER, NAMES_PORT)
         except OSError as error:
             log.warning("machines with an egress list find no names: %s", error.strerror)
 

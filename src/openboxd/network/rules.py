@@ -10,11 +10,8 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from openboxd.network.addresses import NETWORK, RESOLVER
+from openboxd.network import chains
 from openboxd.network.policy import NOTHING, Policy, allowed_ranges
-
-NAMES_PORT = 53_053
-"""Where machines that may not go everywhere ask for names; see `resolver`."""
 
 PAIR = "ipv4_addr . ipv4_addr"
 """A machine's address and another one."""
@@ -77,7 +74,11 @@ def set_up(
         remove(names)
         + f"table bridge {names.table} {{\n{_who_is_who(names, ports)}}}\n"
         + f"table inet {names.table} {{\n{_sets(policy, learned)}{_runs(ports)}"
-        + f"{_input(names)}{_forward(names)}{_nat(names, resolver)}}}\n"
+        + chains.to_the_host(names.bridge)
+        + chains.through_the_host(names.bridge)
+        + chains.outward(names.bridge)
+        + chains.translation(names.bridge, resolver)
+        + "}\n"
     )
 
 
@@ -94,29 +95,8 @@ def _set(name: str, kind: str, members: Iterable[str], flags: str = "") -> str:
 
 def _who_is_who(names: Names, ports: Iterable[Port]) -> str:
     """Which device may use which addresses."""
-    return (
-        _set("ports", "ifname . ether_addr . ipv4_addr", (port.element for port in ports))
-        + f"""
-    chain prerouting {{
-        type filter hook prerouting priority -300; policy accept;
-        iifname "{names.prefix}*" jump machine
-    }}
-    # The bridge keeps its ports apart by itself; this holds also while a port is joining.
-    chain forward {{
-        type filter hook forward priority -200; policy accept;
-        iifname "{names.prefix}*" oifname "{names.prefix}*" counter drop
-    }}
-    chain arp_sender {{
-        iifname . arp saddr ether . arp saddr ip @ports accept
-        counter drop
-    }}
-    chain machine {{
-        ether type ip iifname . ether saddr . ip saddr @ports accept
-        ether type arp iifname . ether saddr . arp saddr ip @ports jump arp_sender
-        counter drop
-    }}
-"""
-    )
+    elements = (port.element for port in ports)
+    return _set("ports", "ifname . ether_addr . ipv4_addr", elements) + chains.on_the_bridge(names.prefix)
 
 
 def _sets(policy: Policy, learned: Iterable[str]) -> str:
@@ -136,96 +116,6 @@ def _runs(ports: Iterable[Port]) -> str:
     return f"    map marks {{\n        type ipv4_addr : mark\n{elements}    }}\n" + _set(
         "current", "ipv4_addr . mark", (port.current for port in present)
     )
-
-
-def _input(names: Names) -> str:
-    """The host itself: machines only answer it, and those that may not go everywhere ask it for names."""
-    return f"""
-    chain input {{
-        type filter hook input priority filter; policy accept;
-        iifname "{names.bridge}" jump to_host
-    }}
-    chain to_host {{
-        ct state established,related accept
-        ip saddr @restricted ip daddr {RESOLVER} udp dport {NAMES_PORT} accept
-        counter reject
-    }}
-"""
-
-
-def _forward(names: Names) -> str:
-    return f"""
-    chain forward {{
-        type filter hook forward priority filter; policy accept;
-        iifname "{names.bridge}" oifname "{names.bridge}" jump between
-        iifname "{names.bridge}" jump from_machine
-        oifname "{names.bridge}" jump to_machine
-    }}
-    # By way of the host, as the bridge keeps its ports apart: what is said in another's name has been dropped there.
-    chain between {{
-        ip saddr . ip daddr @peers jump peers
-        counter reject
-    }}
-    chain peers {{
-        ct state established,related ip saddr . ct mark @current accept
-        ct state established,related ip daddr . ct mark @current accept
-        jump begin
-        accept
-    }}
-    chain from_machine {{
-        # First, so that connections that stand end with the permission.
-        ip saddr @restricted jump restricted
-        ct state established,related ip saddr . ct mark @current accept
-        jump begin
-        jump outside
-    }}
-    # A guest that was restored goes on with connections of an earlier run, at a place where they no longer are: two
-    # streams would become one. So they end, at both ends, and only what begins anew is marked with the present run.
-    chain begin {{
-        meta l4proto tcp ct state established,related reject with tcp reset
-        tcp flags & (fin | syn | rst | ack) != syn reject with tcp reset
-        ct mark set ip saddr map @marks
-    }}
-    chain restricted {{
-        ip saddr . ip daddr @allowed return
-        ip saddr . ip daddr @learned return
-        counter reject
-    }}
-    chain outside {{
-        # Other machines; and what a cloud tells its hosts about themselves, credentials included.
-        ip daddr {{ {NETWORK}, 169.254.0.0/16, 127.0.0.0/8 }} counter reject
-        meta nfproto ipv4 accept
-        counter drop
-    }}
-    chain to_machine {{
-        ct state established,related ip daddr . ct mark @current accept
-        meta l4proto tcp reject with tcp reset
-        ct state established,related accept
-        counter reject
-    }}
-    # That machines could do without us is not so.
-    chain output {{
-        type filter hook output priority filter; policy accept;
-        oifname "{names.bridge}" icmp type redirect drop
-    }}
-"""
-
-
-def _nat(names: Names, resolver: str) -> str:
-    lookups = f'iifname "{names.bridge}" ip daddr {RESOLVER}'
-    resolving = f"""
-    chain prerouting {{
-        type nat hook prerouting priority dstnat; policy accept;
-        {lookups} ip saddr @restricted udp dport 53 dnat ip to {RESOLVER}:{NAMES_PORT}
-        {lookups} meta l4proto {{ tcp, udp }} th dport 53 dnat ip to {resolver}
-    }}
-"""
-    return f"""{resolving if resolver else ""}
-    chain postrouting {{
-        type nat hook postrouting priority srcnat; policy accept;
-        ip saddr {NETWORK} oifname != "{names.bridge}" masquerade
-    }}
-"""
 
 
 def permit(names: Names, policy: Policy) -> str:
