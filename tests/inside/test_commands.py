@@ -79,6 +79,20 @@ async def test_ctrl_c_and_a_caller_who_leaves_end_it(doors: Doors) -> None:
     await doors.world.until(lambda: not doors.inside.commands.running(doors.machine_id()))
 
 
+async def test_a_command_line_too_long_is_refused_and_others_go_on(doors: Doors) -> None:
+    other, task = doors.knock("cli")
+    other.say(start("machine", "exec", "web", "--", "cat") + frame(b"I", b"it runs"))
+    await other.until(b"it runs")
+    visitor, refused = doors.knock("cli")
+    fields = [b"cwd=/", b"uid=1000", b"tty=000", b"size=80 24", b"arg=" + b"\xff" * 60_000]
+    visitor.say(frame(b"S", b"\0".join(fields)))
+    await asyncio.wait_for(refused, 60)
+    assert outcome(visitor).status == 125 and "too long" in outcome(visitor).err
+    other.say(frame(b"E"))
+    await asyncio.wait_for(task, 60)
+    assert outcome(other).status == 0
+
+
 async def test_a_machine_that_is_isolated_has_no_doors(doors: Doors) -> None:
     machine = next(iter(doors.world.store.machines()))
     run_id = machine.run_id

@@ -31,7 +31,7 @@ from openboxd.ports import GuestConnection
 API, CLI = "api", "cli"
 SOCKET, COMMANDS = "inside.sock", "inside"
 
-PER_MACHINE, ALTOGETHER = 12, 256
+PER_MACHINE, ALTOGETHER = 12, 1000
 """Connections to the API at a time."""
 
 OPTIONS = (

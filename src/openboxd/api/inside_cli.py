@@ -88,8 +88,15 @@ class Commands:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a command of machine %s failed", run.machine_id, exc_info=error)
         run.end()
-        keep = KEEP if run.kept_over else 0.0
-        asyncio.get_running_loop().call_later(keep, self._runs.pop, run.id, None)
+        if not run.kept_over:
+            del self._runs[run.id]
+            return
+        asyncio.get_running_loop().call_later(KEEP, self._runs.pop, run.id, None)
+        kept = [
+            ident for ident, each in self._runs.items() if each.machine_id == run.machine_id and each.ended.is_set()
+        ]
+        for ident in kept[:-PER_MACHINE]:  # the oldest ones
+            del self._runs[ident]
 
     async def _attend(self, run: Run, frames: Frames) -> None:
         """Listen to the guest's side until either is through."""

@@ -15,10 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from openboxd.errors import Unavailable
+from openboxd.errors import InvalidArgument, Unavailable
 
 PROGRAM = "openboxd.cli.inside"
-START_LIMIT = 20.0
+PACKET = 120 * 1024
+"""Bytes of a job: below what the other side reads at once, and what a socket takes as one packet."""
+START_LIMIT = 60.0
 """Seconds until a command has begun; the first one waits until the program is loaded."""
 
 log = logging.getLogger(__name__)
@@ -55,11 +57,16 @@ class Nursery:
 
         Raises:
             Unavailable: it cannot be started now.
+            InvalidArgument: the job does not fit into a packet; nothing else is the worse for it.
         """
+        packet = json.dumps(job).encode()
+        if len(packet) > PACKET:
+            raise InvalidArgument("the command line is too long")
         told, tells = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            async with self._busy, asyncio.timeout(START_LIMIT):
-                handle = await self._ask(json.dumps(job).encode(), [*streams, tells])
+            async with self._busy:
+                async with asyncio.timeout(START_LIMIT):
+                    handle = await self._ask(packet, [*streams, tells])
         except (OSError, TimeoutError) as error:
             os.close(told)
             log.warning("a command of a machine could not be started: %s", error)

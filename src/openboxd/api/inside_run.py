@@ -17,7 +17,7 @@ from pathlib import Path
 
 from openboxd.api.inside_nursery import Child, Nursery
 from openboxd.api.inside_wire import Frames, Start
-from openboxd.errors import Interrupted, Unavailable
+from openboxd.errors import Interrupted, InvalidArgument, Unavailable
 
 HANG_UP = int(signal.SIGHUP)
 PATIENCE, LONG_PATIENCE = 10.0, 120.0
@@ -133,7 +133,7 @@ class Run:
             }
             try:
                 child = self._child = await nursery.begin(job, theirs)
-            except Unavailable as error:
+            except (Unavailable, InvalidArgument) as error:
                 await self._say(b"X", f"error: {error.message}\n".encode())
                 return
             stack.callback(self._forget_child, child)

@@ -140,7 +140,7 @@ def _take_streams(job: dict[str, Any], descriptors: Sequence[int]) -> None:
     moved = [fcntl.fcntl(fd, fcntl.F_DUPFD, 16) for fd in descriptors]
     for target, fd in enumerate(moved):
         os.dup2(fd, target)
-    os.closerange(CONTROL + 1, 1024)
+    os.closerange(CONTROL + 1, 1 << 20)
     sys.stdin = os.fdopen(0, encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)
