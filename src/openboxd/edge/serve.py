@@ -76,7 +76,10 @@ def _front(settings: Settings, api: str) -> Front:
 
 def findings(caddy: Caddy | None, gates: Gates) -> Sequence[Finding]:
     """What `boxd doctor` says about the ways in to machines."""
-    found = [Finding("ports of machines", "warning", text, "free the port") for text in gates.problems()]
+    found = [
+        Finding("ports of machines", "warning", text, "end what has it; 'ss -tulpn' names it")
+        for text in gates.problems()
+    ]
     if caddy is None:
         return [Finding("HTTPS", "warning", "it is switched off (BOXD_HTTPS=off)", "set BOXD_HTTPS"), *found]
     if caddy.problem:
