@@ -14,6 +14,7 @@ from openboxd.worker.orders import (
     Accept,
     Already,
     Destroy,
+    Hibernate,
     Order,
     Reboot,
     Refuse,
@@ -24,6 +25,8 @@ from openboxd.worker.orders import (
     Situation,
     Start,
     Stop,
+    Suspend,
+    Wake,
     admit,
 )
 
@@ -41,7 +44,15 @@ MACHINE = Machine(
     created_at=1,
 )
 ROOM = Space(100 * GIB, 50 * GIB)
-ORDERS: list[Order] = [Start(), Stop(), Reboot(), Save("cp_1", "a", "u_1"), Restore("a"), Remove("a"), Destroy()]
+ORDERS: list[Order, Suspend(), Resume(), Hibernate(), Wake()] = [
+    Start(),
+    Stop(),
+    Reboot(),
+    Save("cp_1", "a", "u_1"),
+    Restore("a"),
+    Remove("a"),
+    Destroy(),
+]
 
 
 def checkpoint(name: str, status: CheckpointStatus = CheckpointStatus.READY, number: int = 0) -> Checkpoint:
@@ -188,3 +199,42 @@ def test_every_refusal_is_a_sentence_about_this_machine(
         assert "'web'" in verdict.error.message
     if isinstance(verdict, Accept) and not isinstance(order, Destroy):
         assert current is None
+
+
+SLEEP = {
+    (Suspend(), MachineStatus.RUNNING): Accept(),
+    (Suspend(), MachineStatus.SUSPENDED): Already(),
+    (Resume(), MachineStatus.SUSPENDED): Accept(),
+    (Resume(), MachineStatus.RUNNING): Already(),
+    (Hibernate(), MachineStatus.RUNNING): Accept(),
+    (Hibernate(), MachineStatus.SUSPENDED): Accept(),
+    (Hibernate(), MachineStatus.HIBERNATED): Already(),
+    (Wake(), MachineStatus.HIBERNATED): Accept(),
+    (Wake(), MachineStatus.RUNNING): Already(),
+}
+
+
+@pytest.mark.parametrize("status", MachineStatus)
+@pytest.mark.parametrize("order", [Suspend(), Resume(), Hibernate(), Wake()])
+def test_between_running_suspended_and_hibernated(order: Order, status: MachineStatus) -> None:
+    verdict = admit(order, situation(status))
+    expected = SLEEP.get((order, status))
+    if expected is not None:
+        assert verdict == expected
+    else:
+        assert isinstance(verdict, Refuse) and f"while it is {status}" in str(verdict.error)
+
+
+@pytest.mark.parametrize("status", [MachineStatus.SUSPENDED, MachineStatus.HIBERNATED])
+def test_a_restore_starts_from_sleep_and_a_boot_does_not(status: MachineStatus) -> None:
+    assert admit(Restore("a"), situation(status, checkpoints=(checkpoint("a"),))) == Accept()
+    assert isinstance(admit(Start(), situation(status)), Refuse)
+
+
+def test_falling_asleep_without_room_tells_the_numbers() -> None:
+    error = refusal(Hibernate(), situation(space=Space(10 * GIB, 256 * MIB)))
+    assert "machine 'web' was not hibernated and is running: 0.2 GiB are free and 0.8 GiB are needed" in str(error)
+
+
+def test_one_who_orders_joins_what_happens_for_want_of_use() -> None:
+    assert admit(Hibernate(), situation(current=Hibernate(when_idle=True))) == Already()
