@@ -105,6 +105,18 @@ async def test_one_in_use_stays(boxd, web, service):
     )
 
 
+async def test_verify_tells_what_is_damaged(boxd, web, service):
+    assert "no snapshots that are ready" in (await boxd("snapshots", "verify")).err
+    for name in ("base", "other"):
+        await boxd("snapshots", "save", "web", name)
+    good = await boxd("snapshots", "verify", "base")
+    assert (good.status, good.text) == (0, "snapshot base is ok (210.0M read in 300ms)\n")
+    service.damaged.add("other")
+    both = await boxd("snapshots", "verify", "--json")
+    assert both.status == 1 and "damaged: other; remove what is damaged and save again" in both.err
+    assert [(each["snapshot"], each["verdict"]) for each in both.json] == [("base", "ok"), ("other", "damaged")]
+
+
 async def test_a_machine_is_made_from_one(boxd, web, service):
     await boxd("snapshots", "save", "web", "base")
     done = await boxd("machine", "new", "copy", "--from-snapshot", "base", "--label", "a=b", "--json")

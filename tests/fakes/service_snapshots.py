@@ -5,12 +5,23 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 
 from openboxd.api.ports import NewMachine
 from openboxd.control import names
 from openboxd.errors import Busy, OperationFailed, snapshot_not_found
-from openboxd.model import MIB, Caller, Machine, MachineStatus, Snapshot, SnapshotView, Usage
+from openboxd.model import (
+    MIB,
+    Caller,
+    Damage,
+    Machine,
+    MachineStatus,
+    Progress,
+    Snapshot,
+    SnapshotView,
+    Usage,
+    Verification,
+)
 from openboxd.worker.orders import SaveSnapshot
 
 
@@ -20,6 +31,7 @@ class ServiceSnapshots:
     save: asyncio.Event
     fail_save: str
     fail_boot: str
+    damaged: set[str]
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,6 +85,12 @@ class ServiceSnapshots:
         async with self._changed:
             await self._changed.wait_for(lambda: not self._find_snapshot(ref).saving)
         return self._snapshot_view(self._find_snapshot(ref))
+
+    async def verify_snapshot(self, caller: Caller, ref: str) -> AsyncIterator[Progress | Verification]:
+        found = self._find_snapshot(ref)
+        yield Progress("verify", "memory.img", 0.5)
+        damages = [Damage("disk.raw", MIB, 2 * MIB, "is not what it was")] if found.name in self.damaged else []
+        yield Verification(found.name, 210 * MIB, 300, tuple(damages))
 
     async def create_from_snapshot(
         self, caller: Caller, ref: str, new: NewMachine, given: Collection[str] = (), *, wait: bool = False

@@ -9,7 +9,7 @@ import pytest
 from openboxd.api.ports import NewMachine
 from openboxd.errors import AlreadyExists, BoxdError, Busy, InvalidArgument, NotFound, WrongState
 from openboxd.host import digests
-from openboxd.model import MIB, Caller, CheckpointStatus, Machine, MachineStatus, SnapshotStatus
+from openboxd.model import MIB, Caller, CheckpointStatus, Machine, MachineStatus, SnapshotStatus, Verification
 from openboxd.worker import manifest
 from openboxd.worker.housekeeping import FAILED_KEPT_MS, one_round
 from tests.worker.world import LIMIT, OWNER, World
@@ -355,6 +355,29 @@ async def test_from_a_damaged_one_no_machine_comes(world: World, file: str) -> N
     assert "machine 'copy' was not made from snapshot 'base' and is removed" in event.error
     assert [m.name for m in world.control.machines(OWNER)] == ["web"] and world.leftovers() == []
     assert (await world.control.snapshot_view(OWNER, "base")).use_count == 0
+
+
+async def test_verifying_one_finds_its_damage_and_keeps_it_meanwhile(world: World) -> None:
+    await world.machine()
+    found = await world.snapshot("base")
+
+    async def verified() -> Verification:
+        items = [item async for item in world.control.verify_snapshot(OWNER, "base")]
+        assert isinstance(items[-1], Verification)
+        return items[-1]
+
+    assert (await verified()).ok
+    with (world.pool.snapshot_dir(found.id, 1) / "disk.raw").open("r+b") as disk:
+        disk.write(b"X")
+    assert [damage.file for damage in (await verified()).damages] == ["disk.raw"]
+    reading = world.control.verify_snapshot(OWNER, "base")
+    await anext(reading)
+    with pytest.raises(Busy, match="snapshot 'base' was not removed: it is being verified"):
+        await world.control.remove_snapshot(OWNER, "base")
+    await reading.aclose()
+    await world.control.remove_snapshot(OWNER, "base")
+    with pytest.raises(NotFound):
+        await verified()
 
 
 async def test_one_that_a_machine_is_being_made_from_stays_until_it_runs(world: World) -> None:

@@ -75,10 +75,21 @@ async def verify_checkpoint(
 ) -> AsyncIterator[host_pb.VerifyCheckpointResponse]:
     async with reading(service.verify_checkpoint(caller, request.vm, request.name)) as items:
         async for item in items:
-            if isinstance(item, Verification):
-                yield host_pb.VerifyCheckpointResponse(result=convert.verification_to_wire(item))
-            else:
-                yield host_pb.VerifyCheckpointResponse(progress=convert.progress_to_wire(item))
+            yield _verified(item)
+
+
+async def verify_snapshot(
+    service: Service, caller: Caller, request: host_pb.VerifySnapshotRequest
+) -> AsyncIterator[host_pb.VerifyCheckpointResponse]:
+    async with reading(service.verify_snapshot(caller, request.name)) as items:
+        async for item in items:
+            yield _verified(item)
+
+
+def _verified(item: Progress | Verification) -> host_pb.VerifyCheckpointResponse:
+    if isinstance(item, Verification):
+        return host_pb.VerifyCheckpointResponse(result=convert.verification_to_wire(item))
+    return host_pb.VerifyCheckpointResponse(progress=convert.progress_to_wire(item))
 
 
 async def list_events(
@@ -140,6 +151,7 @@ METHODS: dict[str, Method] = {
     "WaitCheckpoint": wait_checkpoint,
     "WaitSnapshot": wait_snapshot,
     "VerifyCheckpoint": verify_checkpoint,
+    "VerifySnapshot": verify_snapshot,
     "ListEvents": list_events,
     "Doctor": doctor,
     "ListSshKeys": list_ssh_keys,

@@ -291,11 +291,16 @@ class Service(People, Protocol):
         """Wait until no version is pending any more."""
         ...
 
+    def verify_snapshot(self, caller: Caller, ref: str) -> AsyncIterator[Progress | Verification]:
+        """Progress, then what was found as the last item. Raises NotFound; WrongState unless a version is there."""
+        ...
+
     async def create_from_snapshot(
         self, caller: Caller, ref: str, new: NewMachine, given: Collection[str] = (), *, wait: bool = False
     ) -> Machine:
-        """Answers when the machine is scheduled, or with `wait` when it runs. `ref` may name a version (base:v2). Of the idle settings it has
-        those of `new` that are `given`, else the captured ones.
+        """Answers when the machine is scheduled, or with `wait` when it runs. `ref` may name a version (base:v2).
+
+        Of the idle settings it has those of `new` that are `given`, else the captured ones.
 
         Raises: as create_machine; InvalidArgument for another size; WrongState unless there is such a version."""
         ...

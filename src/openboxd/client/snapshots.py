@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 
 from openboxd.client.connection import BOXD_API, HOST, Connection
 from openboxd.wire import boxd_api_pb2 as pb
@@ -50,6 +50,11 @@ class SnapshotCalls:
         )
         path = f"{BOXD_API}CreateVmFromSnapshot"
         return await self._connection.unary(path, request, pb.CreateVmResponse, None)
+
+    def verify_snapshot(self, ref: str) -> AsyncIterator[host_pb.VerifyCheckpointResponse]:
+        """Progress, then the result as the last item."""
+        request = host_pb.VerifySnapshotRequest(name=ref)
+        return self._connection.stream(f"{HOST}VerifySnapshot", request, host_pb.VerifyCheckpointResponse)
 
     async def remove_snapshot(self, ref: str) -> None:
         request = pb.DeleteSnapshotRequest(name=ref)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import AsyncExitStack, aclosing, suppress
 from pathlib import Path
 
 from openboxd.control import names
 from openboxd.control.base import Base
 from openboxd.control.creation import Origin, Wanted
 from openboxd.errors import BoxdError, Busy, InvalidArgument, WrongState, snapshot_not_found
-from openboxd.model import Caller, Machine, Snapshot, SnapshotView, Usage
+from openboxd.model import Caller, Machine, Progress, Snapshot, SnapshotView, Usage, Verification
 from openboxd.worker.job import Job
 from openboxd.worker.orders import SaveSnapshot, StartFrom, gib
 from openboxd.worker.snapshot import FIXED, INHERITED, remove_snapshot
 from openboxd.worker.steps import to_the_end
+from openboxd.worker.verify import read_whole
 
 
 class Snapshots(Base):
@@ -134,6 +135,16 @@ class Snapshots(Base):
             source_id=found.id,
             settings={"labels": labels, **{name: getattr(found, name) for name in kept}},
         )
+
+    async def verify_snapshot(self, caller: Caller, ref: str) -> AsyncGenerator[Progress | Verification]:
+        """Read a snapshot and compare it with its digests; progress, then what was found."""
+        found = self._captured(caller, ref)
+        self._drivers.pool.check()
+        capture = self._drivers.pool.snapshot_dir(found.id, found.version)
+        held = self._drivers.holds.hold(capture, "it is being verified")
+        async with held, aclosing(read_whole(capture, found.name)) as items:
+            async for item in items:
+                yield item
 
     async def remove_snapshot(self, caller: Caller, ref: str) -> None:
         """Remove a snapshot and its bytes. Machines that were made from it stay."""

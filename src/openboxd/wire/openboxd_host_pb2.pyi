@@ -221,6 +221,12 @@ class VerifyCheckpointRequest(_message.Message):
     name: str
     def __init__(self, vm: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
+class VerifySnapshotRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
 class Damage(_message.Message):
     __slots__ = ("file", "start", "end", "text")
     FILE_FIELD_NUMBER: _ClassVar[int]

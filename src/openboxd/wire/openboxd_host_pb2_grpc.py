@@ -75,6 +75,11 @@ class HostStub:
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointRequest.SerializeToString,
                 response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointResponse.FromString,
                 _registered_method=True)
+        self.VerifySnapshot = channel.unary_stream(
+                '/openboxd.v1.Host/VerifySnapshot',
+                request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifySnapshotRequest.SerializeToString,
+                response_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointResponse.FromString,
+                _registered_method=True)
         self.ListEvents = channel.unary_unary(
                 '/openboxd.v1.Host/ListEvents',
                 request_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.ListEventsRequest.SerializeToString,
@@ -200,6 +205,12 @@ class HostServicer:
     def VerifyCheckpoint(self, request, context):
         """Progress, then the result as the last message.
         """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def VerifySnapshot(self, request, context):
+        """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -337,6 +348,11 @@ def add_HostServicer_to_server(servicer, server):
             'VerifyCheckpoint': grpc.unary_stream_rpc_method_handler(
                     servicer.VerifyCheckpoint,
                     request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointRequest.FromString,
+                    response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointResponse.SerializeToString,
+            ),
+            'VerifySnapshot': grpc.unary_stream_rpc_method_handler(
+                    servicer.VerifySnapshot,
+                    request_deserializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifySnapshotRequest.FromString,
                     response_serializer=openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointResponse.SerializeToString,
             ),
             'ListEvents': grpc.unary_unary_rpc_method_handler(
@@ -625,6 +641,33 @@ class Host:
             target,
             '/openboxd.v1.Host/VerifyCheckpoint',
             openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointRequest.SerializeToString,
+            openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def VerifySnapshot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/openboxd.v1.Host/VerifySnapshot',
+            openboxd_dot_wire_dot_openboxd__host__pb2.VerifySnapshotRequest.SerializeToString,
             openboxd_dot_wire_dot_openboxd__host__pb2.VerifyCheckpointResponse.FromString,
             options,
             channel_credentials,

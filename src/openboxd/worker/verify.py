@@ -1,11 +1,12 @@
-"""Read a whole checkpoint and compare it with its digests. Nothing is changed, and nothing waits for it."""
+"""Read a whole capture and compare it with its digests. Nothing is changed, and nothing waits for it."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ class _Left(Exception):
 
 
 class Reading:
-    """One checkpoint being read in a thread."""
+    """One capture being read in a thread."""
 
     def __init__(self, capture: Path) -> None:
         self._capture = capture
@@ -78,19 +79,25 @@ async def verify(worker: MachineWorker, name: str) -> AsyncIterator[Progress | V
             f"checkpoint '{name}' on machine '{machine.name}' is {checkpoint.status}; only a ready one is verified"
         )
     worker.drivers.pool.check()
-    reading = Reading(worker.drivers.pool.checkpoint_dir(worker.id, checkpoint.id))
+    async with aclosing(read_whole(worker.drivers.pool.checkpoint_dir(worker.id, checkpoint.id), name)) as items:
+        async for item in items:
+            now = store.checkpoint(worker.id, name)
+            if isinstance(item, Verification) and (now is None or now.id != checkpoint.id):
+                raise checkpoint_not_found(name, machine.name)
+            yield item
+
+
+async def read_whole(capture: Path, name: str) -> AsyncGenerator[Progress | Verification]:
+    """Progress, then what was found in the capture that is called `name`, as the last item."""
+    reading = Reading(capture)
     task = asyncio.ensure_future(asyncio.to_thread(reading.run, name))
     try:
         while not task.done():
             yield Progress("verify", reading.file, min(1.0, reading.read_bytes / reading.all_bytes))
             await asyncio.wait([task], timeout=BEAT)
-        found = task.result()
+        yield task.result()
     finally:
         reading.leave()
         await asyncio.wait([task])
         if not task.cancelled():
             task.exception()
-    now = store.checkpoint(worker.id, name)
-    if now is None or now.id != checkpoint.id:
-        raise checkpoint_not_found(name, machine.name)
-    yield found

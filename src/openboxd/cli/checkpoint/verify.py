@@ -9,15 +9,14 @@ import click
 from openboxd.cli.base import Command
 from openboxd.cli.checkpoint.describe import pick
 from openboxd.cli.machine.describe import machine_argument
-from openboxd.cli.output import answer, duration, fail, note, size
-from openboxd.cli.progress import bar
+from openboxd.cli.output import answer, fail, note
 from openboxd.cli.state import State, pass_state
 from openboxd.cli.types import GIVEN, complete_checkpoint
-from openboxd.errors import OutcomeUnknown
+from openboxd.cli.verdict import as_json, as_text, read
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
-    from openboxd.wire.openboxd_host_pb2 import Damage, Verification
+    from openboxd.wire.openboxd_host_pb2 import Verification
 
 
 @click.command("verify", cls=Command)
@@ -48,37 +47,12 @@ def verify(state: State, machine: str, checkpoint: str | None) -> None:
 
 
 async def _one(client: Client, machine: str, name: str) -> Verification:
-    async with bar(f"verifying {name}") as show:
-        async for item in client.verify_checkpoint(machine, name):
-            if item.HasField("result"):
-                return item.result
-            show(item.progress)
-    raise OutcomeUnknown(f"the verification of checkpoint '{name}' ended without a result; try again")
-
-
-def _verdict(found: Verification) -> str:
-    if found.damages:
-        return "damaged"
-    return "ok" if found.sealed else "unknown"
+    return await read(f"checkpoint {name}", client.verify_checkpoint(machine, name))
 
 
 def _as_json(machine: str, found: Verification) -> dict[str, Any]:
-    return {
-        "machine": machine,
-        "checkpoint": found.checkpoint,
-        "verdict": _verdict(found),
-        "checked_bytes": found.checked_bytes,
-        "duration_ms": found.duration_ms,
-        "damages": [{"file": d.file, "start": d.start, "end": d.end, "text": d.text} for d in found.damages],
-    }
+    return {"machine": machine, "checkpoint": found.checkpoint, **as_json(found)}
 
 
 def _text(machine: str, found: Verification) -> str:
-    lines = [f"checkpoint {found.checkpoint} on machine {machine} is {_verdict(found)}"]
-    if found.sealed and found.checked_bytes:
-        lines[0] += f" ({size(found.checked_bytes)} read in {duration(found.duration_ms)})"
-    return "\n".join([*lines, *(f"  {_place(each)} {each.text}" for each in found.damages)])
-
-
-def _place(found: Damage) -> str:
-    return f"{found.file}, bytes {found.start} to {found.end}," if found.end else found.file
+    return as_text(f"checkpoint {found.checkpoint} on machine {machine}", found)

@@ -9,6 +9,7 @@ from openboxd.cli.snapshots.get import get
 from openboxd.cli.snapshots.list import list_snapshots
 from openboxd.cli.snapshots.remove import remove
 from openboxd.cli.snapshots.save import save
+from openboxd.cli.snapshots.verify import verify
 
 
 @click.group(cls=Group)
@@ -20,5 +21,5 @@ def snapshots() -> None:
     """
 
 
-for command in (save, list_snapshots, get, remove):
+for command in (save, list_snapshots, get, remove, verify):
     snapshots.add_command(command)
