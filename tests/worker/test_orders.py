@@ -20,6 +20,7 @@ from openboxd.worker.orders import (
     Refuse,
     Remove,
     Restore,
+    Resume,
     Save,
     SaveSnapshot,
     Situation,
@@ -44,7 +45,11 @@ MACHINE = Machine(
     created_at=1,
 )
 ROOM = Space(100 * GIB, 50 * GIB)
-ORDERS: list[Order, Suspend(), Resume(), Hibernate(), Wake()] = [
+ORDERS: list[Order] = [
+    Suspend(),
+    Resume(),
+    Hibernate(),
+    Wake(),
     Start(),
     Stop(),
     Reboot(),
