@@ -100,3 +100,24 @@ def test_the_asynchronous_client_is_the_same(async_client, golden):
             return names
 
     assert asyncio.run(all_of_it()) == [None, "later"]
+
+
+def test_what_a_machine_reaches_is_set_as_a_whole(client, golden):
+    """Here machines have QEMU's user network, which has no networks and no names; the bridge has both."""
+    machines = client.machines
+    for call in (
+        lambda: machines.set_networks(golden, ["db"]),
+        lambda: machines.set_egress_allow(golden, ["*.example.com"]),
+    ):
+        with pytest.raises(errors.ConflictError) as refused:
+            call()
+        assert "was not changed" in str(refused.value)
+    for entry in ("https://example.com", "127.0.0.1", "a b"):
+        with pytest.raises(errors.APIStatusError):
+            machines.set_egress_allow(golden, [entry])
+    with pytest.raises(errors.NotFoundError):
+        machines.set_egress_allow("ghost", [])
+    assert machines.set_egress_allow("golden", ["192.0.2.1/32", "192.0.2.1"]) == ["192.0.2.1"]
+    assert machines.get(golden).egress_allow == ["192.0.2.1"]
+    assert machines.set_egress_allow(golden, []) == machines.set_networks(golden, []) == []
+    assert (machines.get(golden).egress_allow, machines.get(golden).networking.networks) == ([], [])

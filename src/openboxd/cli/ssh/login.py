@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,8 +56,7 @@ def way_to(state: State, machine: str) -> Way | None:
         Unavailable: there is no ssh here, or nobody listens at the machine's port.
         BoxdError: the daemon's words.
     """
-    program = programs.locate("ssh")
-    if program is None:
+    if programs.locate("ssh") is None:
         raise Unavailable("there is no ssh on this computer")
     directory = config_path().parent
     key = device_key(directory)
@@ -74,16 +74,21 @@ def way_to(state: State, machine: str) -> Way | None:
     _expect_listener(target, host)
     known = directory / "ssh_known_hosts"
     write_atomic(known, "".join(f"{line}\n" for line in known_hosts_lines(authority)).encode())
-    own = [
-        *settings(target, host, key.path),
-        f'UserKnownHostsFile "{known}"',
+    return Way(target, host, _options(settings(target, host, key.path), known))
+
+
+def _options(machine: Sequence[str], known_hosts: Path) -> tuple[str, ...]:
+    """ssh's options: what it must know of the machine, and nothing of the user's own."""
+    chosen = [
+        *machine,
+        f'UserKnownHostsFile "{known_hosts}"',
         "GlobalKnownHostsFile none",
         "UpdateHostKeys no",
         "BatchMode yes",
         f"ConnectTimeout {PATIENCE}",
         "LogLevel ERROR",
     ]
-    return Way(target, host, ("-F", "none", *(word for setting in own for word in ("-o", setting))))
+    return ("-F", "none", *(word for setting in chosen for word in ("-o", setting)))
 
 
 def login(way: Way) -> int:
