@@ -29,7 +29,7 @@ CONTROL = 3
 WHOLE = ("openboxd.cli", "openboxd.client", "openboxd.wire", "rich", "click")
 NEVER = ("generate", "__main__", "_win", "_windows", "jupyter", "diagnose")
 """Modules that are programs of their own, or another system's."""
-LATER = ("concurrent.futures.thread", "unicodedata", "traceback", "shlex")
+LATER = ("concurrent.futures.thread", "encodings.idna", "unicodedata", "traceback", "shlex")
 """What is otherwise loaded on first use, when there are no files any more."""
 
 
