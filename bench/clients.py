@@ -15,6 +15,9 @@ from bench.result import Row
 LIMIT = 90.0
 """Seconds after which one that waits counts as failed; gates turn people away after 60."""
 
+AT_ONCE = 300
+"""Clients at one time."""
+
 Visit = Callable[[], Awaitable[None]]
 """One client, from connecting to the answer. Raises OSError, ValueError or EOFError if it fails."""
 
@@ -61,8 +64,12 @@ def ssh(port: int) -> Visit:
 
 @asynccontextmanager
 async def coming(visit: Visit, every: float) -> AsyncIterator[list[Seen]]:
-    """One client every `every` seconds while the block runs; all have ended when it is over."""
+    """One client every `every` seconds while the block runs; all have ended when it is over.
+
+    None comes while `AT_ONCE` are there: a host that cannot keep up would be measured by its queue alone.
+    """
     seen: list[Seen] = []
+    places = asyncio.Semaphore(AT_ONCE)
 
     async def one() -> None:
         began = time.monotonic()
@@ -73,10 +80,12 @@ async def coming(visit: Visit, every: float) -> AsyncIterator[list[Seen]]:
         except (OSError, ValueError, EOFError) as error:  # TimeoutError is an OSError
             failure = repr(error)
         seen.append(Seen(began, time.monotonic() - began, failure))
+        places.release()
 
     async def come() -> None:
         async with asyncio.TaskGroup() as visits:
             while not over.is_set():
+                await places.acquire()
                 visits.create_task(one())
                 await asyncio.sleep(every)
 
