@@ -129,7 +129,8 @@ ROWS: dict[str, Row] = {
     **_rows(Kind.USAGE, "GetVmUsage"),
     # -- accounts
     **_rows(Kind.KEEP, "CreateSnapshot", name="kept"),
-    **_rows(Kind.ACCOUNT, "ListSnapshots GetSnapshot DeleteSnapshot Host.WaitSnapshot", name="none"),
+    **_rows(Kind.ACCOUNT, "ListSnapshots GetSnapshot DeleteSnapshot", name="none"),
+    **_rows(Kind.ACCOUNT, "Host.WaitSnapshot Host.VerifySnapshot", name="none"),
     **_rows(Kind.ACCOUNT, "CreateVmFromSnapshot", snapshot="none"),
     **_rows(Kind.PERSON, "ListApiKeys Host.ListSshKeys Host.GetAccount Host.Doctor"),
     **_rows(Kind.PERSON, "CreateApiKey", name="ci"),
