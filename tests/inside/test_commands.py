@@ -26,6 +26,31 @@ async def test_a_command_means_the_machine_it_is_typed_in(doors: Doors) -> None:
     assert (removed.status, removed.out) == (0, "checkpoint one of machine web was removed\n"), removed
 
 
+async def test_machines_make_change_and_remove_others(doors: Doors) -> None:
+    made = await boxd(doors, "machine", "new", "db", "--vcpu", "1", "--memory", "512M", "--json")
+    assert made.status == 0 and json.loads(made.out)["name"] == "db", made
+    listed = await boxd(doors, "ls", "--json")
+    assert {each["name"] for each in json.loads(listed.out)} == {"web", "db"}
+    renamed = await boxd(doors, "machine", "rename", "db", "store")
+    assert renamed.status == 0, renamed
+    routed = await boxd(doors, "machine", "proxy", "new", "docs", "--port", "9000", "--json")
+    assert json.loads(routed.out)["vm"] == "web", routed
+    removed = await boxd(doors, "machine", "remove", "store", "-y")
+    assert (removed.status, removed.out) == (0, "machine store was removed\n"), removed
+    itself = await boxd(doors, "machine", "remove", "-y")
+    assert itself.status == 1 and "remove --self" in itself.err, itself
+    unnamed = await boxd(doors, "machine", "remove", "--self")
+    assert unnamed.status == 2 and "confirmed with its name" in unnamed.err, unnamed
+
+
+async def test_a_shell_of_another_machine_comes_through_its_agent(doors: Doors) -> None:
+    visitor, task = doors.knock("cli")
+    visitor.say(start("connect", "web", tty="111", env=("TERM=xterm",)))
+    visitor.say(frame(b"I", b"exit 5\r"))
+    await asyncio.wait_for(task, 60)
+    assert "ssh" not in outcome(visitor).out, outcome(visitor)
+
+
 async def test_nothing_of_the_host_is_within_reach(doors: Doors) -> None:
     """Whatever the command line says, there is no file, no setting, no other daemon and no key."""
     for args, text in (

@@ -34,7 +34,7 @@ def connect(state: State, machine: str, by_agent: bool) -> None:
     if not terminal.both_are_terminals():
         fail("connect needs a terminal; to run one command use 'boxd machine exec'", 2)
     try:
-        status = None if by_agent else _by_ssh(state, machine)
+        status = None if by_agent or state.here is not None else _by_ssh(state, machine)
         if status is None:
             status = _by_agent(state, machine)
     except BoxdError as error:

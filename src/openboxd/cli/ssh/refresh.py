@@ -40,6 +40,8 @@ def write(config: Sequence[str], known_hosts: Sequence[str]) -> None:
 
 def refresh(state: State) -> None:
     """After a machine came, went or was renamed: bring the files up to date if they are ours to keep. Never fails."""
+    if state.here is not None:  # what is run for a machine has no files of anybody's
+        return
     try:
         if CONFIG_MARKS[0] in (Path.home() / ".ssh/config").read_text(errors="replace").splitlines():
             _, config, known_hosts = lines(state, link=False)
