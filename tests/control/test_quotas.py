@@ -152,3 +152,17 @@ async def test_a_machine_that_sleeps_is_not_woken_beyond_the_quota(world: World)
     assert await world.sh("echo up", "db") is not None
     with pytest.raises(Exhausted):
         await world.control.start_machine(OWNER, "web")
+
+
+async def test_copies_count_like_any_machine(world: World) -> None:
+    await world.machine()
+    await world.control.save_snapshot(OWNER, "web", "base")
+    await world.control.snapshot_done(OWNER, "base")
+    await limit(world, machines=2)
+    found = await refusals(
+        world.control.fork_machine(OWNER, "web", NewMachine("one")),
+        world.control.create_from_snapshot(OWNER, "base", NewMachine("two")),
+        world.control.fork_machine(OWNER, "web", NewMachine("three")),
+    )
+    assert [type(error) for error in found] == [Exhausted, Exhausted]
+    assert len(world.control.machines(OWNER)) == 2 and world.leftovers() == []
