@@ -122,6 +122,14 @@ async def test_the_command_writes_refreshes_and_removes(boxd):
     assert "Host store.boxd\n" in (ssh / "config").read_text()
     await boxd("machine", "remove", "store", "-y")
     assert (ssh / "config").read_text() == written
+    other = {"HOME": str(ssh)}  # another computer's user, who keeps no such block
+    await boxd("machine", "new", "late", env=other)
+    assert (ssh / "config").read_text() == written
+    await boxd("ls")
+    assert "Host late.boxd\n" in (ssh / "config").read_text()
+    await boxd("machine", "remove", "late", "-y", env=other)
+    await boxd("ls", "--json")
+    assert (ssh / "config").read_text() == written
     keys = await boxd("auth", "ssh-key", "list", "--json")
     assert len(keys.json) == 1
     assert (await boxd("machine", "ssh-config", "--remove")).status == 0

@@ -7,6 +7,7 @@ import click
 from openboxd.cli.base import Command
 from openboxd.cli.machine.describe import as_row, status, url
 from openboxd.cli.output import age, answer, note, size, table
+from openboxd.cli.ssh.refresh import refresh
 from openboxd.cli.state import State, pass_state
 from openboxd.cli.types import complete_org
 
@@ -31,5 +32,6 @@ def list_machines(state: State, labels: tuple[str, ...], org: str) -> None:
         rows = [(*row, vm.created_by_name, vm.org) for row, vm in zip(rows, machines, strict=True)]
     text = table(head, rows)
     answer(state, [as_row(vm) for vm in machines], text)
+    refresh(state)  # machines may have come and gone by other hands
     if not machines and not state.json:
         note("there are no machines; 'boxd machine new' makes one")

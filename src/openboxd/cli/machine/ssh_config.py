@@ -18,8 +18,8 @@ def ssh_config(state: State, remove: bool, show: bool) -> None:
     """Write a stanza for each machine into ~/.ssh/config, so that 'ssh NAME.boxd' works.
 
     Makes a key for this computer and links it, and lets SSH trust this host's machines (~/.ssh/known_hosts). Only
-    what stands between '# BEGIN boxd' and '# END boxd' is touched; once it is there, it follows the machines that
-    'new', 'rename' and 'remove' are used on.
+    what stands between '# BEGIN boxd' and '# END boxd' is touched; once it is there, 'new', 'fork', 'list', 'rename'
+    and 'remove' keep it as the machines are.
     """
     if remove:
         write([], [])
