@@ -13,6 +13,7 @@ from openboxd.network.addresses import GATEWAY
 from tests.lab import GOLDEN, Daemon, Lab
 from tests.network.namespaces import HOST, WORLD, World, in_namespace, inside, world
 from tests.network.test_bridge import Service
+from tests.network.test_reach import EchoService
 
 pytestmark = [pytest.mark.guest, pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces")]
 
@@ -25,13 +26,72 @@ def place() -> Iterator[World]:
             (made.host, "0.0.0.0", 5000, b"host for "),
         ):
             stack.callback(Service(namespace, address, port, socket.SOCK_STREAM, line).close)
+        stack.callback(EchoService(made.world, WORLD, 7).close)
         yield made
 
 
-def ask(daemon: Daemon, address: str, port: int) -> str:
+def ask(daemon: Daemon, address: str, port: int, source: str = "") -> str:
     """What a service answers to the guest."""
-    program = f"import socket; s=socket.create_connection(('{address}',{port}),5); print(s.recv(99).decode().strip())"
+    connect = f"socket.create_connection(('{address}',{port}),5,('{source}',0))"
+    program = f"import socket; s={connect}; print(s.recv(99).decode().strip())"
     return daemon.boxd("machine", "exec", GOLDEN, "--", "python3", "-c", program, check=False).stdout.strip()
+
+
+def reaches_nothing_else(daemon: Daemon) -> None:
+    """Neither the host, nor its loopback by way of the card, nor anything in another's name."""
+    for host in (GATEWAY, HOST):
+        assert ask(daemon, host, 5000) == ""
+    daemon.sh(FORGING)
+    assert ask(daemon, "127.9.9.9", 5000, source="10.213.0.10") == ""
+    daemon.sh(f"{HONEST}; sudo ip addr add 10.213.0.99/16 dev eth0")
+    assert ask(daemon, WORLD, 80, source="10.213.0.99") == ""
+    daemon.sh("sudo ip addr del 10.213.0.99/16 dev eth0")
+    assert ask(daemon, WORLD, 80) == f"world for {HOST}"
+
+
+FORGING = f"""sudo sh -c '
+ip rule add pref 10 lookup local; ip rule del pref 0; ip rule add pref 5 to 127.9.9.9 lookup 100
+ip route add 127.9.9.9 via {GATEWAY} dev eth0 table 100
+sysctl -qw net.ipv4.conf.all.route_localnet=1 net.ipv4.conf.eth0.route_localnet=1'"""
+"""An address of the host's loopback, led out of the card rather than to the guest's own."""
+
+HONEST = "sudo sh -c 'ip rule add pref 0 lookup local; ip rule del pref 5; ip rule del pref 10'"
+
+CONTAINER = """sudo sh -c '
+ip link add br-c type bridge; ip addr add 172.18.0.1/16 dev br-c; ip link set br-c up
+ip netns add c; ip link add v0 type veth peer name eth0 netns c; ip link set v0 master br-c; ip link set v0 up
+ip -n c addr add 172.18.0.2/16 dev eth0; ip -n c link set eth0 up; ip -n c route add default via 172.18.0.1
+sysctl -qw net.ipv4.ip_forward=1
+nft add table ip docker; nft add chain ip docker out "{ type nat hook postrouting priority srcnat; }"
+nft add rule ip docker out ip saddr 172.18.0.0/16 oifname != br-c masquerade'
+"""
+"""A network as Docker makes one for its containers."""
+
+FETCH = f"import socket; print(socket.create_connection(('{WORLD}',80),5).recv(99).decode())"
+IN_CONTAINER = f'sudo ip netns exec c python3 -c "{FETCH}"'
+
+TALKER = """cat >talk.py <<'END'
+import os, socket, time
+c = socket.create_connection(('198.51.100.2', 7), 5)
+c.settimeout(30)
+open('ready', 'w').close()
+while True:
+    while not os.path.exists('say'):
+        time.sleep(0.05)
+    try:
+        c.sendall(b'later')
+        said = c.recv(99).decode()
+    except OSError as error:
+        said = type(error).__name__
+    os.remove('say')
+    with open('new', 'w') as file:
+        file.write(said)
+    os.rename('new', 'heard')
+END
+rm -f say heard ready; setsid python3 talk.py >/dev/null 2>&1 </dev/null &
+until [ -e ready ]; do sleep 0.1; done
+"""
+"""Keeps a connection to the world open, and uses it when it is told to."""
 
 
 def test_a_guest_reaches_the_world_and_not_the_host_also_after_a_restore(lab: Lab, place: World) -> None:
@@ -44,12 +104,26 @@ def test_a_guest_reaches_the_world_and_not_the_host_also_after_a_restore(lab: La
             assert address == "10.213.0.10/16", shown
             assert f"default via {GATEWAY} dev eth0" in shown
             assert ask(daemon, WORLD, 80) == f"world for {HOST}"
-            for host in (GATEWAY, HOST):
-                assert ask(daemon, host, 5000) == ""
+            reaches_nothing_else(daemon)
+            daemon.sh(CONTAINER)
+            daemon.sh(TALKER)
+            assert daemon.sh(IN_CONTAINER).strip() == f"world for {HOST}"
+            network = daemon.sh("ip -4 addr; ip route; sudo nft list ruleset | grep -v counter")
             daemon.boxd("machine", "checkpoint", "save", GOLDEN, "linked")
+            assert daemon.sh("echo later >say; until [ -s heard ]; do sleep 0.1; done; cat heard").strip() == "later"
             for _ in range(2):
                 daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "linked", "-y")
                 assert ask(daemon, WORLD, 80) == f"world for {HOST}"
+                # Networks that somebody made inside are as they were, and lead out.
+                assert daemon.sh(IN_CONTAINER).strip() == f"world for {HOST}"
+                assert daemon.sh("ip -4 addr; ip route; sudo nft list ruleset | grep -v counter") == network
+                # What was open ends at its first use: the world has heard of a later self.
+                said = daemon.sh("echo again >say; until [ -s heard ]; do sleep 0.1; done; cat heard").strip()
+                assert said == "ConnectionResetError"
+            reaches_nothing_else(daemon)
+            daemon.boxd("machine", "egress", GOLDEN, "192.0.2.1")
+            assert ask(daemon, WORLD, 80) == ""
+            daemon.boxd("machine", "egress", GOLDEN, "--clear")
             daemon.restart()  # the machine runs on, and so does its network
             assert ask(daemon, WORLD, 80) == f"world for {HOST}"
             daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "linked", "-y")
