@@ -48,6 +48,18 @@ async def test_what_is_recorded_is_put_in_force_and_stays(world: World, network:
     assert (await world.control.create_machine(OWNER, new)).networks == ("db",)
 
 
+async def test_sharing_is_put_in_force_too(world: World, network: Seen) -> None:
+    """Shared machines of an organization reach each other, and do not any more when that ends, however it does."""
+    org = await world.control.create_org(OWNER, "team")
+    await world.control.share(OWNER, "web", org.name)
+    await world.control.unshare(OWNER, "web")
+    assert len(network.told) == 2
+    await world.control.share(OWNER, "web", org.name)
+    await world.control.remove_org(OWNER, org.name)
+    assert len(network.told) == 4
+    assert world.control.machine(OWNER, "web").org_id == ""
+
+
 async def test_refusals_change_nothing(world: World, network: Seen) -> None:
     with pytest.raises(InvalidArgument):
         await world.control.set_networks(OWNER, "web", ["no good"])

@@ -43,7 +43,9 @@ class Organizations(Base):
         org, member = self._access.org(caller, ref)
         if member.role is not OrgRole.OWNER:
             raise PermissionDenied(f"only the owner of organization '{org.name}' can remove it")
+        concerned = self._machines_of(org.id)
         await self._store.remove_org(org.id)
+        await self._let_reach(concerned)
         return org
 
     # -- members
@@ -83,7 +85,9 @@ class Organizations(Base):
             self._access.org(caller, ref, manage=True)
             if member.role is OrgRole.ADMIN and mine.role is not OrgRole.OWNER:
                 raise PermissionDenied(f"only the owner of organization '{org.name}' can remove an admin")
+        concerned = [machine for machine in self._machines_of(org.id) if machine.owner_id == member.user_id]
         await self._store.remove_member(org.id, member.user_id)
+        await self._let_reach(concerned)
         self._credentials.cut_off({member.user_id}, f"its user left organization '{org.name}'")
 
     def _member(self, org: Org, who: str) -> Membership:
@@ -160,7 +164,16 @@ class Organizations(Base):
         if machine.shared and not (shared and org_id == machine.org_id):
             others = {m.user_id for m in self._store.members(machine.org_id)} - {machine.owner_id}
             self._credentials.cut_off(others, f"machine '{machine.name}' is not shared any more")
+        await self._let_reach([after])
         return after
+
+    def _machines_of(self, org_id: str) -> Sequence[Machine]:
+        return [machine for machine in self._store.machines() if machine.org_id == org_id]
+
+    async def _let_reach(self, machines: Sequence[Machine]) -> None:
+        """Shared machines of an organization reach each other; these have come or gone."""
+        for machine in machines:
+            await self._drivers.network.refresh(self._store.machine(machine.id) or machine)
 
     def org_name(self, org_id: str) -> str:
         """For people to read; empty for no organization."""

@@ -68,7 +68,9 @@ class Network(Protocol):
         ...
 
     async def refresh(self, machine: Machine) -> None:
-        """This machine's networks or egress list are others than before: put them in force. Raises OperationFailed."""
+        """Whom this machine may reach has changed (networks, egress list, sharing): put it in force.
+
+        Raises OperationFailed."""
         ...
 
     async def release(self, machine: Machine, run_id: str) -> None:
