@@ -246,12 +246,11 @@ class Gate:
             _TurnedAway: it is shut, too many wait, the wait took too long, or the guest refuses.
         """
         began = time.monotonic()
-        patience, patient_until, silence_until = self._limits.starting, 0.0, 0.0
+        patience, patient_until, silence_until = self._limits.starting, 0.0, began + self._limits.wait
         while True:
             if self._state is not GateState.OPEN:
                 await self._wait_turn(client, began)
                 patience, patient_until = max(self._limits.patience, self._limits.starting), 0.0
-                silence_until = began + self._limits.wait
             async with self._dials:
                 if self._state is not GateState.OPEN:
                     continue

@@ -75,7 +75,7 @@ def test_domains_of_ones_own_lead_to_a_machine(client, golden):
     made = domains.create("www.example.org", golden)
     assert (made.domain, made.machine_id, made.machine_name) == ("www.example.org", golden, "golden")
     assert (made.status, made.last_error) == ("active", "")
-    assert domains.list() == [made] == client.machines.get(golden).custom_domains
+    assert domains.list() == [made] == client.machines.get(golden).access.custom_domains
     assert domains.create("www.example.org", golden) == made
     for name in ("", "example", "golden.boxd.localhost", "10.0.0.1"):
         with pytest.raises(errors.APIStatusError) as refused:
