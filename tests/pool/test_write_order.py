@@ -14,12 +14,15 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from openboxd.host import files
 from openboxd.pool import DirectoryPool
 from openboxd.worker import restore
+from openboxd.worker.machine import MachineWorker
 
 
 def above(path: str) -> str:
@@ -195,7 +198,8 @@ def test_the_swap_of_a_disk_is_durable_when_it_returns(recorder: Recorder) -> No
     (machine / "disk.raw").write_bytes(b"old")
     (machine / "disk.next").write_bytes(b"new")
     recorder.calls.clear()
-    restore._rename_durably(machine / "disk.next", machine / "disk.raw")
+    pool = SimpleNamespace(machine_dir=lambda machine_id: recorder.root / "machines" / machine_id)
+    restore.take_over_disk(cast(MachineWorker, SimpleNamespace(id="m", drivers=SimpleNamespace(pool=pool))))
     assert [(call.kind, call.path) for call in recorder.calls] == [
         ("rename", "machines/m/disk.next"),
         ("sync", "machines/m"),
