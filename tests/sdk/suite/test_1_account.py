@@ -94,15 +94,10 @@ def test_refusals_have_their_class_and_a_sentence(client, golden):
 
 
 NOT_OFFERED = {
-    "pause": lambda c: c.machines.pause(GOLDEN),
-    "resume": lambda c: c.machines.resume(GOLDEN),
-    "hibernate": lambda c: c.machines.hibernate(GOLDEN),
-    "wake": lambda c: c.machines.wake(GOLDEN),
-    "suspend timer": lambda c: c.machines.set_auto_suspend_timeout(GOLDEN, 30),
     "backup": lambda c: c.machines.backups.trigger(GOLDEN),
     "env of a machine": lambda c: c.machines.create(name="e", env={"A": "b"}),
     "command of a machine": lambda c: c.machines.create(name="e", cmd=["sleep"]),
-    "timers at create": lambda c: c.machines.create(name="e", auto_suspend_timeout=30),
+    "removal for want of use": lambda c: c.machines.create(name="e", auto_destroy_timeout=30),
     "no ssh": lambda c: c.machines.create(name="e", ssh=False),
     "variables": lambda c: c.env.list(),
     "team": lambda c: c.teams.create("t"),

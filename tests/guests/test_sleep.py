@@ -1,0 +1,122 @@
+"""Sleep of a real guest: its memory and processes go on, its clock is right, and whoever comes wakes it."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.guests import keeping
+from tests.guests.test_undo import clocks
+from tests.lab import GOLDEN, Daemon
+
+pytestmark = pytest.mark.guest
+
+LIMIT = 60.0
+
+
+def status(daemon: Daemon) -> str:
+    return str(daemon.json("machine", "get", GOLDEN)["status"])
+
+
+def seen(daemon: Daemon, wanted: str) -> float:
+    """Wait until the machine has come into this state by itself; the seconds it took. Looking wakes nobody."""
+    began = time.monotonic()
+    while status(daemon) != wanted:
+        assert time.monotonic() < began + LIMIT, f"the machine is {status(daemon)} and never became {wanted}"
+        time.sleep(0.1)
+    return time.monotonic() - began
+
+
+def banner(daemon: Daemon) -> bytes:
+    """What the guest's sshd says to somebody who comes by the machine's SSH port."""
+    port = daemon.json("machine", "get", GOLDEN)["ssh_port"]
+    with socket.create_connection(("127.0.0.1", port), LIMIT) as connection:
+        connection.settimeout(LIMIT)
+        return connection.recv(64)
+
+
+def timed(what: str, action: Callable[[], object]) -> None:
+    began = time.monotonic()
+    action()
+    print(f"{what}: {1000 * (time.monotonic() - began):.0f} ms")
+
+
+def test_a_machine_sleeps_and_goes_on(daemon: Daemon) -> None:
+    keeping.start(daemon)
+    first = keeping.state(daemon)
+
+    # suspended: memory stays, time stands still, the clock is right afterwards
+    done = daemon.json("machine", "suspend", GOLDEN)
+    assert done["status"] == "standby" == status(daemon)
+    print(f"suspended after {done['suspend_us'] / 1000:.1f} ms")
+    [pid] = daemon.qemus()
+    time.sleep(4)  # what is tested is that this much time has gone by
+    daemon.boxd("machine", "checkpoint", "list", GOLDEN)
+    daemon.boxd("machine", "events", GOLDEN)
+    assert status(daemon) == "standby", "looking wakes nobody"
+    refused = daemon.boxd("machine", "checkpoint", "save", GOLDEN, "x", check=False)
+    assert refused.returncode == 1 and "it is suspended" in refused.stderr
+    print(f"resumed after {daemon.json('machine', 'resume', GOLDEN)['resume_us'] / 1000:.1f} ms")
+    off, _ = clocks(daemon)
+    print(f"its clock is {off:.3f} s off after a suspension")
+    assert off < 1
+    second = keeping.state(daemon)
+    assert (second["pid"], second["digest"]) == (first["pid"], first["digest"])
+    assert second["counter"] > first["counter"] and daemon.qemus() == [pid]
+
+    # it stays suspended over a restart of the daemon, and a command wakes it
+    daemon.boxd("machine", "suspend", GOLDEN)
+    daemon.restart()
+    assert status(daemon) == "standby"
+    timed("a command at a suspended machine", lambda: daemon.sh("true"))
+    assert status(daemon) == "running" and daemon.qemus() == [pid]
+
+    # hibernated: no process, no memory; the same processes go on
+    timed("hibernate", lambda: daemon.boxd("machine", "hibernate", GOLDEN))
+    shown = daemon.json("machine", "get", GOLDEN)
+    assert (shown["status"], shown["resident_bytes"]) == ("hibernated", 0)
+    assert daemon.qemus() == []
+    daemon.restart()
+    assert (status(daemon), daemon.qemus()) == ("hibernated", [])
+    timed("wake", lambda: daemon.boxd("machine", "wake", GOLDEN))
+    print([line for line in daemon.log.splitlines() if "woken" in line][-1])
+    off, _ = clocks(daemon)
+    print(f"its clock is {off:.3f} s off after a hibernation")
+    assert off < 1
+    third = keeping.state(daemon)
+    assert (third["pid"], third["digest"]) == (first["pid"], first["digest"])
+    assert third["counter"] >= second["counter"]
+    assert not (daemon.home / "pool/machines" / shown["id"] / "hibernated").exists()
+
+    # from suspended to hibernated; somebody at the SSH port wakes it
+    daemon.boxd("machine", "suspend", GOLDEN)
+    daemon.boxd("machine", "hibernate", GOLDEN)
+    timed("SSH's greeting from a hibernated machine", lambda: print(banner(daemon)))
+    assert status(daemon) == "running"
+    daemon.boxd("machine", "suspend", GOLDEN)
+    timed("SSH's greeting from a suspended machine", lambda: print(banner(daemon)))
+    assert keeping.state(daemon)["digest"] == first["digest"]
+
+
+def test_a_machine_that_nobody_uses_falls_asleep(daemon: Daemon) -> None:
+    daemon.boxd("machine", "config", "set", GOLDEN, "auto-suspend.timeout", 2)
+    daemon.boxd("machine", "config", "set", GOLDEN, "auto-hibernate.timeout", 6)
+    began = time.monotonic()
+    assert daemon.sh("sleep 7; echo through") == "through\n", "a command that runs keeps it awake"
+    assert time.monotonic() - began >= 7
+    print(f"suspended {seen(daemon, 'standby'):.1f} s after the command")
+    print(f"hibernated {seen(daemon, 'hibernated'):.1f} s later")
+    assert daemon.qemus() == []
+    daemon.boxd("machine", "config", "set", GOLDEN, "auto-suspend.timeout", 0)
+    daemon.boxd("machine", "config", "set", GOLDEN, "auto-hibernate.timeout", 0)
+    assert status(daemon) == "hibernated"
+
+    # undo takes it back from there; and what is captured is not what it fell asleep with
+    daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "booted", "-y")
+    assert status(daemon) == "running"
+    machine = daemon.json("machine", "get", GOLDEN)["id"]
+    assert not (daemon.home / "pool/machines" / machine / "hibernated").exists()
+    assert daemon.sh("echo back") == "back\n"
