@@ -63,24 +63,16 @@ class AgentStream:
         self._connection.close()
 
 
-async def _ready(guest: Guest) -> None:
-    """Raises TimeoutError if the agent is not there."""
-    if not guest.ready:
-        try:
-            await guest.wait_ready(DIAL_LIMIT)
-        except BoxdError as error:
-            raise TimeoutError(error.message) from error
-
-
 async def dial_agent(guest: Guest, port: int) -> Stream:
     """Connect to a port of the guest.
 
     Raises:
-        OSError: nothing answers there; TimeoutError, which is one, if nothing has happened in time.
+        OSError: nothing answers there, or the agent does not; TimeoutError, which is one, if a service is too busy.
     """
     try:
         async with asyncio.timeout(DIAL_LIMIT):
-            await _ready(guest)
+            if not guest.ready:
+                await guest.wait_ready(DIAL_LIMIT)
             return AgentStream(await guest.dial(port))
     except BoxdError as error:
         raise ConnectionRefusedError(error.message) from error
