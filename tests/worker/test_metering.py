@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,6 +135,30 @@ async def test_a_clock_that_is_set_back_takes_nothing_away(world: World, clock: 
     await world.control.stop_machine(OWNER, "web")
     assert [span.end_ms >= span.start_ms for span in spans(world)].count(False) == 0
     assert hours(world, clock) == [("running", 1)]
+
+
+async def test_a_machine_that_cannot_be_weighed_keeps_nobody_else_from_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken, whole = await world.machine(), await world.machine("db")
+    weigh = type(world.pool).weigh
+
+    def failing(pool: Any, own: Sequence[Path], beyond: Sequence[Path] = ()) -> int:
+        if broken.id in str(own[0]):
+            raise OSError("an error of the disk")
+        return weigh(pool, own, beyond)
+
+    monkeypatch.setattr(type(world.pool), "weigh", failing)
+    meter = Meter(world.store, world.pool)
+    await meter.round()
+    assert f"machine {broken.id} was not weighed: an error of the disk" in caplog.text
+    assert {name: weight > 0 for name, weight in world.store.weights([broken.id, whole.id]).items()} == {
+        broken.id: False,
+        whole.id: True,
+    }
+    monkeypatch.undo()
+    await meter.round()  # it is tried again
+    assert world.store.weights([broken.id])[broken.id] > 0
 
 
 async def test_weights_follow_the_checkpoints_and_end_with_the_machine(world: World, clock: Clock) -> None:

@@ -44,14 +44,17 @@ async def keep_house(store: Store, pool: Pool, home: Path) -> AsyncIterator[None
 
 
 async def _rounds(store: Store, pool: Pool, home: Path) -> None:
+    async def keep() -> None:
+        await one_round(store, pool, time.time_ns() // 1_000_000)
+        await asyncio.to_thread(reserve.keep, home)
+
     meter = Meter(store, pool)
     while True:
-        try:
-            await meter.round()
-            await one_round(store, pool, time.time_ns() // 1_000_000)
-            await asyncio.to_thread(reserve.keep, home)
-        except (BoxdError, OSError) as error:
-            log.warning("a round of housekeeping failed: %s", error)
+        for work in (keep, meter.round):  # what frees space comes first, and neither keeps the other from its work
+            try:
+                await work()
+            except (BoxdError, OSError) as error:
+                log.warning("a round of housekeeping failed: %s", error)
         await asyncio.sleep(EVERY)
 
 

@@ -7,6 +7,7 @@ its weight counts as unchanged, so what it adds up to is exact to the interval b
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Sequence
 
@@ -15,6 +16,8 @@ from openboxd.ports import Pool, Store
 
 WEIGH_EVERY = 900.0
 """Seconds until a machine in which nothing was done is weighed again."""
+
+log = logging.getLogger(__name__)
 
 Look = tuple[object, ...]
 """What a machine looks like: a difference is a reason to weigh it."""
@@ -39,15 +42,20 @@ class Meter:
         """Weigh those that are due."""
         for machine in machines:
             look, at = self._weighed.get(machine.id, ((), 0.0))
-            if look != self._look(machine) or time.monotonic() - at > WEIGH_EVERY:
+            if look == self._look(machine) and time.monotonic() - at <= WEIGH_EVERY:
+                continue
+            try:
                 await self.weigh(machine)
+            except OSError as error:  # of its files; the others are weighed all the same
+                log.warning("machine %s was not weighed: %s", machine.id, error)
 
     async def weigh(self, machine: Machine) -> None:
         """Weigh a machine now. What its disk shares with its image is not its own, nor what a checkpoint shares with
         the disk the checkpoint's; what it shares with other machines counts for each of them."""
-        self._weighed[machine.id] = (self._look(machine), time.monotonic())
+        look = self._look(machine)
         disk, checkpoints = await asyncio.to_thread(self._measure, machine)
         await self._store.weigh_usage(machine.id, disk, checkpoints)
+        self._weighed[machine.id] = (look, time.monotonic())
 
     def _look(self, machine: Machine) -> Look:
         ready = [c.id for c in self._store.checkpoints(machine.id) if c.status is CheckpointStatus.READY]
