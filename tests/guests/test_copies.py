@@ -41,16 +41,15 @@ def is_itself(daemon: Daemon, machine: str, found: dict[str, str]) -> None:
     assert found["machine-id"] == row["id"].replace("-", "")
     assert row["id"] in found["certificate"]
     assert abs(float(daemon.sh("date +%s.%N", machine)) - time.time()) < 5
-    networkd = daemon.sh("networkctl --no-pager --lines=0 status eth0; cat /run/systemd/network/*.network", machine)
-    assert "(configured)" in networkd and f"Address={found['address']}" in networkd, networkd
+    assert f"Address={found['address']}" in daemon.sh("cat /run/systemd/network/*.network", machine)
     assert daemon.sh("sudo journalctl -q -n 1 --no-pager | wc -l", machine).strip() == "1"
 
 
 def talk(daemon: Daemon, machine: str, kind: str, good: bool) -> None:
     """Wait until the machine's talker has something to say about its connections of a kind, from now on."""
-    daemon.sh("sudo truncate -s 0 /tmp/talk", machine)
+    daemon.sh("truncate -s 0 talk", machine)
     deadline = time.monotonic() + 60
-    while not (said := re.findall(rf"^{kind} (.*)$", daemon.sh("cat /tmp/talk", machine), flags=re.MULTILINE)):
+    while not (said := re.findall(rf"^{kind} (.*)$", daemon.sh("cat talk", machine), flags=re.MULTILINE)):
         assert time.monotonic() < deadline, "the talker is silent"
         time.sleep(0.2)
     assert (said[-1] == "ok") is good, (machine, kind, said)
@@ -76,6 +75,7 @@ def test_a_fork_and_a_warm_machine_are_machines_of_their_own(lab: Lab) -> None:
             talk(daemon, GOLDEN, kind, good=True)
         _new(daemon, [ours, theirs])
         daemon.boxd("machine", "reboot", "twin")
+        daemon.sh("until hostname -I | grep -q . && [ -e /sys/class/net/eth0 ]; do sleep 0.5; done", "twin")
         again = facts(daemon, "twin", FACTS)
         is_itself(daemon, "twin", again)
         assert {n: again[n] for n in FACTS if n != "random"} == {n: theirs[n] for n in FACTS if n != "random"}
