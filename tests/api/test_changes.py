@@ -59,13 +59,18 @@ async def test_a_removal_timer_and_kept_settings_are_shown(api, web):
     assert cleared.delete_at_ms == 0
 
 
-async def test_an_idle_timer_can_be_off_only(api, web):
-    await api.boxd.SetAutoSuspendTimeout(pb.SetAutoSuspendTimeoutRequest(vm_id="web", timeout_secs=0))
-    await api.boxd.SetAutoHibernateTimeout(pb.SetAutoHibernateTimeoutRequest(vm_id="web", timeout_secs=0))
+async def test_idle_timers_are_set_and_cleared(api, web):
+    for seconds in (30, 0):
+        await api.boxd.SetAutoSuspendTimeout(pb.SetAutoSuspendTimeoutRequest(vm_id="web", timeout_secs=seconds))
+        await api.boxd.SetAutoHibernateTimeout(
+            pb.SetAutoHibernateTimeoutRequest(vm_id="web", timeout_secs=2 * seconds)
+        )
+        vm = await api.boxd.GetVm(pb.GetVmRequest(vm_id="web"))
+        assert (vm.auto_suspend_timeout_secs, vm.auto_hibernate_timeout_secs) == (seconds, 2 * seconds)
     code, text = await refused(
-        api.boxd.SetAutoSuspendTimeout(pb.SetAutoSuspendTimeoutRequest(vm_id="web", timeout_secs=30))
+        api.boxd.SetAutoSuspendTimeout(pb.SetAutoSuspendTimeoutRequest(vm_id="web", timeout_secs=2**32 - 1))
     )
-    assert (code, text) == (grpc.StatusCode.UNIMPLEMENTED, "this boxd does not offer idle timers yet")
+    assert code is grpc.StatusCode.INVALID_ARGUMENT and "an idle timer has at most" in text
     code, _ = await refused(api.boxd.SetAutoSuspendTimeout(pb.SetAutoSuspendTimeoutRequest(vm_id="ghost")))
     assert code is grpc.StatusCode.NOT_FOUND
 
