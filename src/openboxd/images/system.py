@@ -57,8 +57,7 @@ _GATEWAY, _PORT = "10.213.0.1", 9002
 _HINT = f"BOXD_PROXY_ENDPOINT={_GATEWAY}:{_PORT}"
 _DOOR = (
     f"[RoutingPolicyRule]\nIncomingInterface=lo\nTo={_GATEWAY}\nIPProtocol=tcp\nDestinationPort={_PORT}\n"
-    f"Table={_PORT}\nPriority={_PORT}\n\n"
-    f"[Route]\nDestination={_GATEWAY}/32\nType=local\nTable={_PORT}\nPreferredSource=127.0.0.1\n"
+    f"Table={_PORT}\nPriority={_PORT}\n"
 )
 
 EARLY: dict[str, tuple[str, int]] = {
@@ -94,6 +93,7 @@ FILES: dict[str, tuple[str, int]] = {
     # Tells programs that they are in a machine; where the metadata is they find out by themselves.
     "/etc/environment": (f"{_HINT}\n", _PLAIN),
     # The agent takes this one port of the gateway, for what the machine itself sends and for nobody on its network.
+    # The route in that table comes with the agent's unit: networkd makes none from an address of the loopback.
     "/etc/systemd/network/70-eth0.network.d/boxd.conf": (_DOOR, _PLAIN),
     "/etc/systemd/network/80-boxd.network.d/boxd.conf": (_DOOR, _PLAIN),
     "/etc/systemd/logind.conf.d/boxd.conf": (
