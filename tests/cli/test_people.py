@@ -103,7 +103,7 @@ async def test_a_machine_is_shared_in_an_organization(house: House) -> None:
     assert invited.text.startswith("bxi_") and "is member of team" in invited.err
     members = (await house.ada("org", "member", "list", "--json")).json
     assert [one["email"] for one in members["invites"]] == ["bob@example.org"]
-    assert (await bob("org", "join", invited.text.strip())).text == "you are in organization team\n"
+    assert (await bob("org", "join", feed=invited.out)).text == "you are in organization team\n"
     assert (await bob("machine", "get", "web")).err == "error: VM 'web' not found\n"
     shared = await house.ada("machine", "share", "web", "--json")
     assert shared.json == {"name": "web", "sharing": "shared", "org": "team"}

@@ -20,8 +20,10 @@ HEAD = ("NAME", "STATUS", "RUNNING", "ASLEEP", "STOPPED", "VCPU-H", "MEM-GIB-H",
 
 @click.command("usage", cls=Command)
 @click.argument("machine", metavar="[NAME]", default="", shell_complete=complete_machine)
-@click.option("--since", type=click.DateTime(), help="Beginning of the period, in UTC (default: see above).")
-@click.option("--until", type=click.DateTime(), help="End of the period, in UTC (default: now).")
+@click.option("--since", type=click.DateTime(), metavar="DATE[THH:MM:SS]", help="Beginning of the period, in UTC.")
+@click.option(
+    "--until", type=click.DateTime(), metavar="DATE[THH:MM:SS]", help="End of the period, in UTC (default: now)."
+)
 @click.option("--org", default="", metavar="ORG", shell_complete=complete_org, help="Machines of an organization.")
 @pass_state
 def usage(state: State, machine: str, since: datetime | None, until: datetime | None, org: str) -> None:

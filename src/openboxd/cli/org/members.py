@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from openboxd.cli.base import Command, Group
@@ -89,11 +91,18 @@ def invite(state: State, org: str, email: str, role: str) -> None:
 
 
 @click.command("join", cls=Command)
-@click.argument("token")
+@click.argument("invitation", metavar="TOKEN", default="-")
 @pass_state
-def join(state: State, token: str) -> None:
-    """Join the organization that TOKEN was made for."""
-    joined = state.run(lambda client: client.accept_invite(token))
+def join(state: State, invitation: str) -> None:
+    """Join the organization that TOKEN was made for; without it, or with -, it is read from stdin.
+
+    A token among the arguments can be seen by all users of this computer while the command runs.
+    """
+    if invitation == "-":
+        if sys.stdin.isatty():
+            note("token:")
+        invitation = sys.stdin.readline().strip()
+    joined = state.run(lambda client: client.accept_invite(invitation))
     answer(state, {"id": joined.id, "name": joined.name}, f"you are in organization {joined.name}")
 
 
