@@ -15,7 +15,7 @@ from bench.result import Row
 LIMIT = 90.0
 """Seconds after which one that waits counts as failed; gates turn people away after 60."""
 
-AT_ONCE = 300
+AT_ONCE = 150
 """Clients at one time."""
 
 Visit = Callable[[], Awaitable[None]]

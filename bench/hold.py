@@ -22,7 +22,7 @@ from bench.result import Curve, Plot, Result, Row
 from tests.guests import counting
 from tests.lab import GOLDEN, HTTPS, Daemon
 
-HTTPS_EVERY, SSH_EVERY = 0.02, 0.25
+HTTPS_EVERY, SSH_EVERY = 0.02, 0.5
 """Seconds between clients. Each one of SSH costs the guest a process: an emulated one makes ten a second."""
 
 REST = 3.0
