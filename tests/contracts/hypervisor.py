@@ -55,9 +55,11 @@ class HypervisorContract:
         await run.kill()
 
     async def test_a_plan_is_plain_data(self, hypervisor: Hypervisor, new_spec: NewSpec) -> None:
-        run = await hypervisor.boot(new_spec())
+        spec = new_spec()
+        run = await hypervisor.boot(spec)
         assert json.loads(json.dumps(run.plan)) == run.plan
         assert run.plan
+        assert await hypervisor.plan(spec.size) == run.plan, "what is booted now has the plan that is told now"
         await run.kill()
 
     async def test_pausing_and_resuming_twice_is_harmless(self, hypervisor: Hypervisor, new_spec: NewSpec) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import secrets
 import socket
@@ -15,7 +16,10 @@ from openboxd.guest.agent import connections, identity, network
 from openboxd.guest.agent.hostkey import HostKey
 from openboxd.guest.agent.identity import Identity
 from openboxd.guest.agent.link import Link
+from openboxd.guest.connector import ChannelConnector
+from openboxd.model import Identity as ModelIdentity
 from openboxd.network.tap import open_tap
+from tests.guest.rig import FAST, LABEL, LIMIT, Rig
 from tests.lab import run
 from tests.network.namespaces import in_namespace, inside
 
@@ -197,3 +201,45 @@ def test_a_tests_agent_leaves_the_host_alone(system: _System) -> None:
     link, key = _Link(), _HostKey()
     Identity(cast(HostKey, key), takes=False).hear(cast(Link, link), COPY)
     assert system.log == [] and len(link.sent) == 1
+
+
+WHO = ModelIdentity("web", "1b4e28ba-2fa1-11d2-883f-0016d3cca427", NEW, MAC)
+
+WRONG = {
+    "older": ("main.py", "VERSION = 2", "VERSION = 0x1", "its agent is older than copies"),
+    "silent": (
+        "identity.py",
+        '{"identity": reason}',
+        '{"other": reason}',
+        "its agent did not say that it took its identity",
+    ),
+    "unable": (
+        "identity.py",
+        '{"identity": reason}',
+        '{"identity": "no card\\x1b[2J"}',
+        "no card\N{REPLACEMENT CHARACTER}[2J",
+    ),
+}
+
+
+async def test_the_daemon_hears_that_a_guest_is_who_it_is_told_to_be(rig: Rig) -> None:
+    agent = await ChannelConnector(FAST).connect(rig.socket, LABEL, WHO)
+    await agent.wait_ready(LIMIT)
+    assert agent.identity_refusal == ""
+    await agent.close("the test is over")
+
+
+@pytest.mark.parametrize("how", WRONG)
+async def test_the_daemon_hears_why_it_is_not(rig: Rig, how: str) -> None:
+    file, old, new, reason = WRONG[how]
+    await rig.stop()
+    path = rig.program / "openboxd/guest/agent" / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    await rig.start()
+    timing = dataclasses.replace(FAST, identity_wait=0.3)
+    agent = await ChannelConnector(timing).connect(rig.socket, LABEL, WHO)
+    await agent.wait_ready(LIMIT)
+    assert agent.identity_refusal == reason
+    await agent.close("the test is over")
