@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -89,49 +89,67 @@ while True:
     os.rename('new', 'heard')
 END
 rm -f say heard ready; setsid python3 talk.py >/dev/null 2>&1 </dev/null &
-until [ -e ready ]; do sleep 0.1; done
+timeout 60 sh -c 'until [ -e ready ]; do sleep 0.1; done'
 """
 """Keeps a connection to the world open, and uses it when it is told to."""
 
+TALK = "echo now >say; timeout 60 sh -c 'until [ -s heard ]; do sleep 0.1; done'; cat heard"
 
-def test_a_guest_reaches_the_world_and_not_the_host_also_after_a_restore(lab: Lab, place: World) -> None:
+INSIDE = "ip -4 addr; ip route; sudo nft list ruleset | grep -v counter"
+
+
+def on_the_bridge(place: World, lab: Lab, work: Callable[[Daemon], None]) -> None:
+    """A daemon with a bridge in the namespace; nothing of it is left when it has ended."""
+
     def body() -> None:
         with lab.daemon(extra={"BOXD_NETWORK": "bridge"}) as daemon:
-            daemon.boxd("machine", "reboot", GOLDEN)  # from here on it has its address by its command line
-            daemon.sh("timeout 90 sh -c 'until ip route | grep -q default; do sleep 0.2; done'")  # the agent is early
-            shown = daemon.sh("ip -4 -br addr show eth0; ip route; resolvectl dns eth0")
-            address = daemon.sh("ip -4 -o addr show eth0 | tr -s ' ' | cut -d' ' -f4").strip()
-            assert address == "10.213.0.10/16", shown
-            assert f"default via {GATEWAY} dev eth0" in shown
-            assert ask(daemon, WORLD, 80) == f"world for {HOST}"
-            reaches_nothing_else(daemon)
-            daemon.sh(CONTAINER)
-            daemon.sh(TALKER)
-            assert daemon.sh(IN_CONTAINER).strip() == f"world for {HOST}"
-            network = daemon.sh("ip -4 addr; ip route; sudo nft list ruleset | grep -v counter")
-            daemon.boxd("machine", "checkpoint", "save", GOLDEN, "linked")
-            assert daemon.sh("echo later >say; until [ -s heard ]; do sleep 0.1; done; cat heard").strip() == "later"
-            for _ in range(2):
-                daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "linked", "-y")
-                assert ask(daemon, WORLD, 80) == f"world for {HOST}"
-                # Networks that somebody made inside are as they were, and lead out.
-                assert daemon.sh(IN_CONTAINER).strip() == f"world for {HOST}"
-                assert daemon.sh("ip -4 addr; ip route; sudo nft list ruleset | grep -v counter") == network
-                # What was open ends at its first use: the world has heard of a later self.
-                said = daemon.sh("echo again >say; until [ -s heard ]; do sleep 0.1; done; cat heard").strip()
-                assert said == "ConnectionResetError"
-            reaches_nothing_else(daemon)
-            daemon.boxd("machine", "egress", GOLDEN, "192.0.2.1")
-            assert ask(daemon, WORLD, 80) == ""
-            daemon.boxd("machine", "egress", GOLDEN, "--clear")
-            daemon.restart()  # the machine runs on, and so does its network
-            assert ask(daemon, WORLD, 80) == f"world for {HOST}"
-            daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "linked", "-y")
-            assert ask(daemon, WORLD, 80) == f"world for {HOST}"
-            assert "bridge" in daemon.boxd("doctor", check=False).stdout
+            work(daemon)
             daemon.boxd("machine", "stop", GOLDEN)
             daemon.end()  # nothing runs: nothing is left
 
     inside(place.host, body)
     assert in_namespace(place.host, "nft list tables") == ""
     assert "boxd-" not in in_namespace(place.host, "ip link show")
+
+
+def test_a_guest_reaches_the_world_and_not_the_host_also_after_a_restore(lab: Lab, place: World) -> None:
+    def work(daemon: Daemon) -> None:
+        daemon.boxd("machine", "reboot", GOLDEN)  # from here on it has its address by its command line
+        daemon.sh("timeout 90 sh -c 'until ip route | grep -q default; do sleep 0.2; done'")  # the agent is early
+        shown = daemon.sh("ip -4 -br addr show eth0; ip route; resolvectl dns eth0")
+        address = daemon.sh("ip -4 -o addr show eth0 | tr -s ' ' | cut -d' ' -f4").strip()
+        assert address == "10.213.0.10/16", shown
+        assert f"default via {GATEWAY} dev eth0" in shown
+        assert ask(daemon, WORLD, 80) == f"world for {HOST}"
+        daemon.boxd("machine", "checkpoint", "save", GOLDEN, "linked")
+        reaches_nothing_else(daemon)
+        daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "linked", "-y")
+        assert ask(daemon, WORLD, 80) == f"world for {HOST}"
+        daemon.restart()  # the machine runs on, and so does its network
+        assert ask(daemon, WORLD, 80) == f"world for {HOST}"
+        assert "bridge" in daemon.boxd("doctor", check=False).stdout
+
+    on_the_bridge(place, lab, work)
+
+
+def test_networks_inside_and_connections_of_a_later_self_after_a_restore(lab: Lab, place: World) -> None:
+    def work(daemon: Daemon) -> None:
+        daemon.sh(CONTAINER)
+        daemon.sh(TALKER)
+        assert daemon.sh(IN_CONTAINER).strip() == f"world for {HOST}"
+        network = daemon.sh(INSIDE)
+        daemon.boxd("machine", "checkpoint", "save", GOLDEN, "linked")
+        assert daemon.sh(TALK).strip() == "later"
+        for _ in range(2):
+            daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "linked", "-y")
+            # Networks that somebody made inside are as they were, and lead out.
+            assert daemon.sh(IN_CONTAINER).strip() == f"world for {HOST}"
+            assert daemon.sh(INSIDE) == network
+            # What was open ends at its first use: the world has heard of a later self.
+            assert daemon.sh(TALK).strip() == "ConnectionResetError"
+        daemon.boxd("machine", "egress", GOLDEN, "192.0.2.1")
+        assert ask(daemon, WORLD, 80) == ""
+        daemon.boxd("machine", "egress", GOLDEN, "--clear")
+        assert ask(daemon, WORLD, 80) == f"world for {HOST}"
+
+    on_the_bridge(place, lab, work)
