@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import sqlite3
 import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from tests.lab import BOOTED, GOLDEN, Daemon
+from tests.api.conftest import SDK
+from tests.lab import BOOTED, CACHE, GOLDEN, Daemon, run
 
 pytestmark = pytest.mark.guest
+
+METADATA = "http://10.213.0.1:9002/v1/auth/token"
+GET_TOKEN = f"curl -s {METADATA} | grep -o 'bxm_[A-Za-z0-9]*'"
 
 
 def inside(daemon: Daemon, line: str, machine: str = GOLDEN) -> subprocess.CompletedProcess[str]:
@@ -59,3 +70,179 @@ def test_commands_need_no_key_and_mean_the_machine_they_are_typed_in(daemon: Dae
     assert ok(daemon, "COMP_WORDS='boxd machine check' COMP_CWORD=-1 _BOXD_COMPLETE=bash_complete boxd") == (
         "plain,checkpoint\n"
     )
+
+
+def wait_for(daemon: Daemon, path: str, machine: str = GOLDEN) -> str:
+    """A file's content, once it is there and complete (ends in a line)."""
+    deadline = time.monotonic() + 120
+    while True:
+        done = daemon.boxd("machine", "exec", machine, "--", "cat", path, check=False)
+        if done.returncode == 0 and done.stdout.endswith("\n"):
+            return done.stdout
+        assert time.monotonic() < deadline, done
+        time.sleep(0.5)
+
+
+def in_background(daemon: Daemon, line: str) -> None:
+    """Start something in the machine that nobody outside waits for."""
+    daemon.boxd(
+        "machine", "exec", GOLDEN, "--", "bash", "-c", f"nohup setsid bash -c {line!r} >/dev/null 2>&1 </dev/null &"
+    )
+
+
+def test_a_machine_goes_back_by_itself_and_nothing_in_it_is_confused(daemon: Daemon) -> None:
+    # The command that saves is captured while it waits: in the restored machine it ends, with a word.
+    in_background(daemon, "boxd machine checkpoint save mine >out 2>err; echo ended $? >ends")
+    assert wait_for(daemon, "ends") == "ended 0\n"
+    ok(daemon, "touch later; rm ends; cat out; sync")
+    gone = inside(daemon, "boxd machine checkpoint restore mine -y; echo still here >survived")
+    assert gone.returncode == 125
+    assert wait_for(daemon, "ends") == "ended 125\n"
+    assert "restored" in ok(daemon, "cat err; test ! -e later; test ! -e survived")
+    assert json.loads(ok(daemon, "boxd info --json"))["status"] == "running"
+    assert ok(daemon, "pgrep -fc 'usr/bin/[b]oxd' || true").strip() == "0"
+
+
+def test_a_guarded_command_is_undone_and_its_script_goes_on_in_the_restored_machine(daemon: Daemon) -> None:
+    ok(daemon, "mkdir -p work; echo good >work/state")
+    in_background(
+        daemon, 'cd work; boxd machine guard -- "echo bad >state; exit 3" >../out 2>../err; echo guard $? >../ends'
+    )
+    assert wait_for(daemon, "ends") == "guard 3\n"
+    assert ok(daemon, "cat work/state") == "good\n"
+    assert f"machine {GOLDEN} is back at checkpoint guard-" in ok(daemon, "cat err")
+    done = inside(daemon, 'cd work; boxd machine guard -- "pwd; echo better >state"')
+    assert done.returncode == 0 and done.stdout == "/home/boxd/work\n"
+    assert ok(daemon, "cat work/state") == "better\n"
+    names = [each["name"] for each in daemon.json("machine", "checkpoint", "list", GOLDEN)]
+    assert names == [BOOTED]
+    # From outside, with a Ctrl-C's status and the machine back where it was.
+    failed = daemon.boxd("machine", "guard", GOLDEN, "--json", "--", "echo worse >work/state; exit 9", check=False)
+    assert failed.returncode == 9 and json.loads(failed.stdout)["rolled_back"] is True
+    assert ok(daemon, "cat work/state") == "better\n"
+
+
+def test_copies_begin_and_end_in_the_machine_they_are_typed_in(daemon: Daemon) -> None:
+    ok(daemon, "mkdir -p a/b; echo text >a/b/f; ln -s f a/b/l; chmod +x a/b/f")
+    ok(daemon, f"cd a && boxd machine cp -r b {GOLDEN}:/tmp/copy && diff -r b /tmp/copy && test -x /tmp/copy/f")
+    assert ok(daemon, f"echo piped | boxd machine cp - {GOLDEN}:piped && boxd machine cp ~/piped -").endswith(
+        "piped\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def wheels() -> Path:
+    """The published SDK and what it needs, for the Python of the guest; fetched once and kept."""
+    home = CACHE / "wheels-3.13"
+    ready = home / "ready"
+    if not ready.exists():
+        places = [word for name in ("2_28", "2_17") for word in ("--platform", f"manylinux_{name}_x86_64")]
+        places += ["--platform", "manylinux2014_x86_64"]
+        wanted = ["--python-version", "3.13", "--only-binary=:all:", *places, "-d", home / "all"]
+        run(sys.executable, "-m", "pip", "download", "-q", SDK, *wanted)
+        ready.touch()
+    return home / "all"
+
+
+SDK_SCRIPT = """
+import time
+began = time.monotonic()
+from boxd import Boxd
+print("imported", time.monotonic() - began)
+client = Boxd()
+(machine,) = client.machines.list()
+print("answered", time.monotonic() - began)
+assert machine.name == "golden", machine
+assert client.machines.exec("golden", "echo hello").stdout == "hello\\n"
+client.machines.checkpoints.create("golden", "by-sdk")
+while client.machines.checkpoints.list("golden")[-1].status == "pending":
+    time.sleep(0.2)
+print("checkpoints", [each.name for each in client.machines.checkpoints.list("golden")])
+"""
+
+
+def test_the_published_sdk_needs_no_arguments(daemon: Daemon, wheels: Path) -> None:
+    packed = wheels.parent / "wheels.tar"
+    run("tar", "-C", wheels, "-cf", packed, ".")
+    daemon.boxd("machine", "cp", packed, f"{GOLDEN}:wheels.tar")
+    site = "$(python3 -m site --user-site)"
+    ok(daemon, f"mkdir -p wheels {site}; tar -C wheels -xf wheels.tar")
+    ok(daemon, f"for w in wheels/*.whl; do python3 -m zipfile -e $w {site}; done")
+    (wheels.parent / "try.py").write_text(SDK_SCRIPT)
+    daemon.boxd("machine", "cp", wheels.parent / "try.py", f"{GOLDEN}:try.py")
+    assert "checkpoints ['booted', 'by-sdk']" in ok(daemon, "python3 try.py")
+
+
+def test_an_isolated_machine_has_neither_command_nor_metadata(daemon: Daemon) -> None:
+    assert ok(daemon, f"curl -s -o /dev/null -w '%{{http_code}}' {METADATA}") == "200"
+    daemon.end()
+    with closing(sqlite3.connect(daemon.home / "boxd.db")) as store:
+        store.execute("UPDATE machines SET isolated = 1")
+        store.commit()
+    daemon.start()
+    deadline = time.monotonic() + 60
+    while inside(daemon, f"curl -s -m 5 {METADATA}").returncode != 7:  # refused
+        assert time.monotonic() < deadline, "the doors are not shut"
+        time.sleep(0.5)
+    refused = inside(daemon, "boxd machine list")
+    assert refused.returncode == 125 and "isolated" in refused.stderr
+    assert daemon.json("machine", "get", GOLDEN)["isolated"] == "yes"
+
+
+SECRET = re.compile(rb"bx[dmt]_[A-Za-z0-9]{40}")
+
+
+def secrets_in(file: Path) -> Iterator[bytes]:
+    """What looks like a key or a token; holes are passed over."""
+    with file.open("rb") as stream:
+        size, position = os.fstat(stream.fileno()).st_size, 0
+        while position < size:
+            try:
+                position = os.lseek(stream.fileno(), position, os.SEEK_DATA)
+            except OSError:
+                return
+            end = os.lseek(stream.fileno(), position, os.SEEK_HOLE)
+            while position < end:
+                yield from SECRET.findall(os.pread(stream.fileno(), min(1 << 24, end - position) + 64, position))
+                position += 1 << 24
+
+
+def test_no_credential_is_left_lying_about(daemon: Daemon) -> None:
+    """Root in the guest asks for a token; it opens nothing from outside, and the host keeps neither it nor keys."""
+    token = ok(daemon, f"sudo sh -c {GET_TOKEN!r}").strip()
+    listed = daemon.boxd(
+        "machine", "list", check=False, env=daemon.env | {"BOXD_BASE_URL": daemon.url, "BOXD_TOKEN": token}
+    )
+    assert listed.returncode == 1 and token not in listed.stderr
+    ok(daemon, "boxd machine checkpoint save seen")
+    secrets = {daemon.key, token}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        assert not [secret for secret in secrets if secret.encode() in text], process
+    assert not [secret for secret in secrets if secret in daemon.log]
+    for file in daemon.home.rglob("*"):
+        if not file.is_file() or file.name in ("admin.key", "config.json"):
+            continue
+        found = set(secrets_in(file))
+        assert daemon.key.encode() not in found, file
+        if file.name not in ("memory.img", "disk.raw"):  # what the guest itself held is in what it was
+            assert not found, (file, found)
+
+
+def test_a_copy_is_itself_at_once_and_its_parents_token_is_nothing_to_it(daemon: Daemon) -> None:
+    ok(daemon, f"{GET_TOKEN} >token")
+    daemon.boxd("snapshots", "save", GOLDEN, "base")
+    daemon.boxd("machine", "new", "twin", "--from-snapshot", "base", timeout=300)
+    assert json.loads(ok(daemon, "boxd info --json", "twin"))["name"] == "twin"
+    assert ok(daemon, "echo $BOXD_VM_NAME; hostname", "twin") == "twin\ntwin\n"
+    assert ok(daemon, f"test $({GET_TOKEN}) != $(cat token) && echo another", "twin") == "another\n"
+    removed = ok(daemon, "boxd machine remove --self twin", "twin")
+    assert "machine twin is being removed" in removed
+    deadline = time.monotonic() + 60
+    while "twin" in daemon.boxd("machine", "list").stdout:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    assert inside(daemon, "boxd machine remove --self other").returncode == 1
