@@ -152,8 +152,9 @@ async def kill(pid: int) -> None:
     os.close(descriptor)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def struck(lab):
+    """One daemon for all tests here: each leaves the machine running, restored from `good`."""
     with lab.daemon() as daemon:
         daemon.end()
         daemon.program = [sys.executable, "-m", "tests.guests.killed_qemu"]
