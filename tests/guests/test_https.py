@@ -113,7 +113,7 @@ def test_a_restart_of_the_daemon_is_a_wait_and_no_failure(
         daemon.restart(number)
         assert ask(context)[0] == 200
     print(f"\n{len(seen.waits)} requests, longest {max(seen.waits):.1f} s")
-    assert seen.failures == []
+    assert seen.failures == [], daemon.log[-3000:]
     assert daemon.helpers() == before  # Caddy, and what holds the listening sockets
 
 

@@ -316,6 +316,7 @@ class Gate:
         limit = max(patient_until, silence_until) if isinstance(error, TimeoutError) else patient_until
         if time.monotonic() < limit or self._state is not GateState.OPEN:
             return None
+        log.info("a client of %s was turned away: %s", self.name, error)
         raise _TurnedAway(HTTPStatus.BAD_GATEWAY, f"nothing answers on {self.name}")
 
     async def _pass_through(self, client: Stream, guest: Stream) -> bool:

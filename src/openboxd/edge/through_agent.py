@@ -8,7 +8,7 @@ from typing import Protocol
 
 from openboxd.edge.datagrams import Datagrams
 from openboxd.edge.streams import Stream
-from openboxd.errors import BoxdError
+from openboxd.errors import BoxdError, Interrupted
 
 DIAL_LIMIT = 10.0
 """Seconds for a guest to accept; also for an agent that gets into step, as after a restart of the daemon."""
@@ -74,6 +74,8 @@ async def dial_agent(guest: Guest, port: int) -> Stream:
             if not guest.ready:
                 await guest.wait_ready(DIAL_LIMIT)
             return AgentStream(await guest.dial(port))
+    except Interrupted as error:  # another epoch began, as soon after the daemon's start: it may be asked again
+        raise TimeoutError(error.message) from error
     except BoxdError as error:
         raise ConnectionRefusedError(error.message) from error
 
