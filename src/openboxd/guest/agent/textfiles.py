@@ -20,7 +20,7 @@ def read(path: str) -> str:
 def replace(path: str, text: str, mode: int) -> None:
     """Put a file in the place of what is there: a reader finds either whole. Raises OSError.
 
-    Not synced, which takes its time on a busy host: what is lost with the host's power is put right at the next epoch.
+    Not synced, which takes its time on a busy host: what a loss of power takes is put right at the next epoch.
     """
     fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
