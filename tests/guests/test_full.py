@@ -155,27 +155,6 @@ def test_a_real_checkpoint_that_rots_is_found_and_told(daemon: Daemon) -> None:
     assert daemon.json(*CHECKPOINT, "verify", GOLDEN, "a")[0]["verdict"] == "ok"
 
 
-def test_a_pool_that_is_full_during_a_boot(daemon: Daemon) -> None:
-    """The start says why the machine does not answer; when there is room the boot goes on where it stood."""
-    daemon.boxd("machine", "stop", GOLDEN)
-    with filled(daemon, 4 * MIB):
-        began = time.monotonic()
-        start = daemon.boxd("machine", "start", GOLDEN, check=False)
-        print(f"the start took {time.monotonic() - began:.1f} s: {start.stderr}")
-        assert start.returncode == 1 and "pool is full" in start.stderr, start
-        machine = daemon.json("machine", "get", GOLDEN)
-        assert (machine["status"], "pool is full" in machine["status_reason"]) == ("running", True), machine
-    until("the boot goes on", lambda: reason(daemon) == "")
-    until(
-        "it answers",
-        lambda: daemon.boxd("machine", "exec", GOLDEN, "--", "true", check=False).returncode == 0,
-        limit=180,
-    )
-    assert_no_fault(daemon)
-    daemon.boxd(*CHECKPOINT, "save", GOLDEN, "next")
-    assert {v["checkpoint"]: v["verdict"] for v in daemon.json(*CHECKPOINT, "verify", GOLDEN)}["next"] == "ok"
-
-
 async def test_a_home_without_a_free_byte(daemon: Daemon) -> None:
     """The store's own writes find no room: each is made or refused in words, and what was acknowledged holds."""
     said: dict[str, str] = {}
