@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import errno
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openboxd.api.ports import NewMachine
 from openboxd.control import names
 from openboxd.errors import AlreadyExists, BoxdError, Busy, InvalidArgument, NotFound, WrongState
-from openboxd.model import MIB, MachineStatus
+from openboxd.model import MIB, MachineStatus, Way
 from tests.worker.world import LIMIT, OWNER, World
 
 
@@ -245,3 +247,44 @@ async def test_a_caller_who_leaves_gets_a_whole_copy(world: World) -> None:
     await asyncio.wait([forking])
     await world.seen(MachineStatus.RUNNING, "twin")
     assert await world.sh("get v", "twin") == "1\n"
+
+
+@pytest.mark.parametrize("moment", ["stage", "publish"])
+async def test_a_checkpoint_that_goes_while_it_is_forked_leaves_no_machine_without_its_memory(
+    world: World, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Before the copy has its disk, and after that but before its memory is loaded."""
+    await world.save("good")
+    checkpoint = world.store.checkpoint(world.control.machine(OWNER, "web").id, "good")
+    assert checkpoint is not None
+    directory, real = world.pool.checkpoint_dir(checkpoint.machine_id, checkpoint.id), getattr(world.pool, moment)
+
+    def gone_meanwhile(*args: Any) -> Any:
+        world.pool.discard(directory)
+        return real(*args)
+
+    monkeypatch.setattr(world.pool, moment, gone_meanwhile)
+    with pytest.raises(WrongState, match="machine 'twin' was not made"):
+        await fork(world, "twin", checkpoint="good")
+    monkeypatch.undo()
+    await world.control.remove_checkpoint(OWNER, "web", "good")
+    untouched(world)
+
+
+async def test_a_machine_whose_memory_on_disk_is_missing_is_not_copied(world: World) -> None:
+    await world.control.hibernate_machine(OWNER, "web")
+    machine = world.control.machine(OWNER, "web")
+    (world.pool.machine_dir(machine.id) / "hibernated" / "memory.img").unlink()
+    with pytest.raises(WrongState, match="machine 'twin' was not made"):
+        await fork(world, "twin")
+    assert [(m.name, m.status) for m in world.control.machines(OWNER)] == [("web", MachineStatus.HIBERNATED)]
+
+
+async def test_a_machine_that_gets_no_ways_in_leaves_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(machine_id: str, name: str, ways: Sequence[Way]) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(world.ways, "arrange", fails)
+    with pytest.raises(OSError, match="No space"):
+        await world.control.create_machine(OWNER, NewMachine(name="twin", vcpu=1, memory_bytes=512 * MIB))
+    untouched(world)

@@ -218,5 +218,8 @@ class World:
             if len(runs) != expected:
                 found.append(f"runs of {machine.name}: {len(runs)} while {machine.status}")
         known = {machine.id for machine in self.store.machines()}
+        found += [
+            f"machine of nobody: {d.name}" for d in (self.pool.root / "machines").iterdir() if d.name not in known
+        ]
         found += [f"run of nobody: {p.spec.run_id}" for p in self.host.alive() if p.spec.machine_id not in known]
         return found

@@ -24,6 +24,8 @@ from openboxd.control.routes import Routes, check_routes, choose_public_port
 from openboxd.errors import AlreadyExists, InvalidArgument, WrongState
 from openboxd.model import Caller, Machine, MachineStatus, Size
 from openboxd.worker.drivers import Drivers
+from openboxd.worker.steps import to_the_end
+from openboxd.worker.ways import follow
 
 
 class Wanted(Protocol):
@@ -115,9 +117,15 @@ class Creation:
         try:
             await self.furnish(machine, origin.disk, new.routes)
         except BaseException:
-            await self._store.update_machine(machine.id, status=MachineStatus.DESTROYED)
+            await to_the_end(self._give_up(machine))
             raise
         return machine
+
+    async def _give_up(self, machine: Machine) -> None:
+        """Remove what there is of a machine that did not come to be."""
+        gone = await self._store.update_machine(machine.id, status=MachineStatus.DESTROYED)
+        await follow(self._drivers.ways, gone, None)
+        await asyncio.to_thread(self._drivers.pool.discard, self._drivers.pool.machine_dir(machine.id))
 
     async def reserve(self, caller: Caller, new: Wanted, origin: Origin) -> Machine:
         """A pending machine that has its name, address and port, and nothing else yet. Raises as `make_from`."""
@@ -142,9 +150,15 @@ class Creation:
         """Give a reserved machine a copy of `disk`, and its ways in.
 
         Raises:
-            WrongState: no space; or the machine was removed meanwhile. Nothing of its directory is left.
+            WrongState: no space; or the machine, or what it is made from, was removed meanwhile. Nothing of its
+                directory is left.
         """
-        await asyncio.to_thread(self._lay_disk, machine, disk)
+        try:
+            await asyncio.to_thread(self._lay_disk, machine, disk)
+        except FileNotFoundError:
+            raise WrongState(
+                f"machine '{machine.name}' was not made: what it was to be made from was removed meanwhile"
+            ) from None
         present = self._store.machine(machine.id)
         if present is None or present.status is not MachineStatus.PENDING:
             await asyncio.to_thread(self._drivers.pool.discard, self._drivers.pool.machine_dir(machine.id))

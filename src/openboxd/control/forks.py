@@ -64,7 +64,7 @@ class Forks(Base):
         try:
             async with self._put_aside(caller, source, found) as (capture, label):
                 await self._creation.furnish(machine, capture / "disk.raw", new.routes)
-                boots = not (capture / "memory.img").exists()
+                boots = found is None and await asyncio.to_thread(_is_a_disk, capture)
                 order = Start() if boots else StartFrom(capture, label)
                 job = self.team.worker(machine.id).submit(order, caller.user_id)
                 if not boots:
@@ -105,6 +105,12 @@ class Forks(Base):
         if present is not None and present.status is not MachineStatus.DESTROYED:
             await self.team.destroy(machine.id)
         self.team.forget(machine.id)
+
+
+def _is_a_disk(put_aside: Path) -> bool:
+    """Whether a machine without a memory was put aside. A capture of which the memory is missing is damaged: what
+    boots from its disk would look like the copy and be none."""
+    return [file.name for file in put_aside.iterdir()] == ["disk.raw"]
 
 
 def _origin(source: Machine, found: Checkpoint | None, new: Wanted, outbound: bool | None) -> Origin:
