@@ -1,4 +1,8 @@
-"""Use-cases of the ways in to machines: routes and exposed ports."""
+"""Use-cases of the ways in to machines: routes and exposed ports.
+
+Whoever may use a machine may lead requests to what they run in it, so routes are everybody's who shares it. A public
+port of the host, or a domain of somebody's own, is given out by its owner: these need Act.MANAGE.
+"""
 
 from __future__ import annotations
 
