@@ -7,6 +7,7 @@ Chromium takes what a user trusts from a database in their home, so it gets a ho
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +26,12 @@ SWITCHES = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-sh
 
 @contextmanager
 def browser(home: Path, root: Path) -> Iterator[Chrome]:
-    """A browser that trusts the certificate in `root`, with `home` for its own."""
+    """A browser that trusts the certificate in `root`, with `home` for its own.
+
+    It is a failure, not a reason to skip, where there is none: what only a browser shows would go unseen.
+    """
+    absent = [name for name in (str(PROGRAM), str(DRIVER), "certutil") if shutil.which(name) is None]
+    assert not absent, f"{', '.join(absent)}: not installed; run 'scripts/setup --dev', on Debian"
     database = home / ".pki/nssdb"
     database.mkdir(parents=True)
     run("certutil", "-N", "--empty-password", "-d", f"sql:{database}")

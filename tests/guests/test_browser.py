@@ -10,7 +10,7 @@ import pytest
 from selenium.webdriver import Chrome
 
 from tests.guests import counting, kept_alive, page
-from tests.guests.browser import PROGRAM, browser, shown, wait_shown
+from tests.guests.browser import browser, shown, wait_shown
 from tests.guests.counting import ZONE
 from tests.guests.kept_alive import WebSocket, asking, last_text
 from tests.lab import GOLDEN, HTTPS, Daemon
@@ -41,7 +41,6 @@ def click(chrome: Chrome, expected: int) -> None:
     wait_shown(chrome, "count", str(expected))
 
 
-@pytest.mark.skipif(not PROGRAM.exists(), reason="no Chromium of Debian's here")
 def test_a_browser_sees_the_counter_jump_back(daemon: Daemon, root: Path, tmp_path: Path) -> None:
     with browser(tmp_path / "home", root) as chrome:
         chrome.get(f"http://{GOLDEN}.{ZONE}:{HTTPS - 1}/")  # redirected
