@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.guests.coming import Seen, coming
 from tests.lab import GOLDEN, HTTPS, Daemon
 
 ZONE = "boxd.localhost"
@@ -49,11 +48,13 @@ def trusting(root: Path) -> ssl.SSLContext:
 
 
 def ask(context: ssl.SSLContext, host: str = f"{GOLDEN}.{ZONE}", port: int = HTTPS) -> tuple[int, str]:
-    """Status and body of a GET on a connection of its own."""
+    """Status and body of a GET on a connection of its own. Raises OSError."""
     plain = socket.create_connection(("127.0.0.1", port), timeout=LIMIT)
     with plain, context.wrap_socket(plain, server_hostname=host) as connection:
         connection.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    if not answer:
+        raise ConnectionError("the connection was ended without an answer")
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head.split()[1]), body.decode()
 
@@ -69,46 +70,17 @@ def serving(context: ssl.SSLContext) -> None:
         time.sleep(0.1)
 
 
-@dataclass
-class Load:
-    """What clients that came in all the time have seen."""
-
-    answers: int = 0
-    failures: list[str] = field(default_factory=list)
-    waits: list[float] = field(default_factory=list)
-
-
 @contextmanager
-def load(context: ssl.SSLContext, every: float) -> Iterator[Load]:
-    """A new connection every `every` seconds while the block runs; all have ended when it is over."""
-    seen, over, threads = Load(), threading.Event(), list[threading.Thread]()
+def load(context: ssl.SSLContext, every: float) -> Iterator[Seen]:
+    """Somebody comes to the domain every `every` seconds while the block runs; an answer but 200 is a failure."""
 
-    def one() -> None:
-        began = time.monotonic()
-        try:
-            status, body = ask(context)
-        except OSError as error:
-            seen.failures.append(repr(error))
-            return
-        seen.waits.append(time.monotonic() - began)
-        seen.answers += status == 200
+    def visit() -> None:
+        status, body = ask(context)
         if status != 200:
-            seen.failures.append(f"{status} {body}")
+            raise ConnectionError(f"{status} {body}")
 
-    def begin() -> None:
-        while not over.wait(every):
-            threads.append(threading.Thread(target=one))
-            threads[-1].start()
-
-    beginner = threading.Thread(target=begin)
-    beginner.start()
-    try:
+    with coming(visit, every) as seen:
         yield seen
-    finally:
-        over.set()
-        beginner.join()
-        for thread in threads:
-            thread.join(LIMIT)
 
 
 def plain(port: int) -> int:

@@ -6,80 +6,56 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from tests.guests.coming import Seen, coming
 
 LIMIT = 120.0
 AT_ONCE = 12
 GREETING = b"SSH-2.0-"
 
 
-@dataclass
-class Seen:
-    """What they have seen. Times are of the monotonic clock, waits in seconds."""
+@dataclass(frozen=True)
+class Login:
+    """One login: when it began and ended (monotonic seconds), and what went wrong, if anything did."""
 
-    waits: list[float] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    logins: list[tuple[float, float, str]] = field(default_factory=list)  # begun, ended, what went wrong
+    began: float
+    ended: float
+    wrong: str
 
 
-def greet(port: int) -> float:
-    """Connect and wait for the greeting; how long it took. Raises OSError."""
-    began = time.monotonic()
+def greet(port: int) -> None:
+    """Connect and wait for the greeting. Raises OSError."""
     with socket.create_connection(("127.0.0.1", port), timeout=LIMIT) as connection:
         said = connection.recv(256)
     if not said.startswith(GREETING):
         raise ConnectionError(f"it said {said!r}")
-    return time.monotonic() - began
 
 
-@contextmanager
-def knocking(port: int, every: float) -> Iterator[Seen]:
+def knocking(port: int, every: float) -> AbstractContextManager[Seen]:
     """A new connection every `every` seconds while the block runs, unless `AT_ONCE` wait already: a guest in software
     needs a third of a second to greet one. All have been greeted when it is over."""
-    seen, over, threads = Seen(), threading.Event(), list[threading.Thread]()
-    free = threading.Semaphore(AT_ONCE)
-
-    def one() -> None:
-        try:
-            seen.waits.append(greet(port))
-        except OSError as error:
-            seen.failures.append(repr(error))
-        finally:
-            free.release()
-
-    def begin() -> None:
-        while not over.wait(every):
-            if free.acquire(blocking=False):
-                threads.append(threading.Thread(target=one))
-                threads[-1].start()
-
-    beginner = threading.Thread(target=begin)
-    beginner.start()
-    try:
-        yield seen
-    finally:
-        over.set()
-        beginner.join()
-        for thread in threads:
-            thread.join(LIMIT)
+    return coming(lambda: greet(port), every, AT_ONCE)
 
 
 @contextmanager
-def logging_in(login: Callable[[], str], seen: Seen) -> Iterator[None]:
-    """Log in again and again while the block runs; `login` returns what went wrong, or nothing."""
-    over = threading.Event()
+def logging_in(login: Callable[[], str]) -> Iterator[list[Login]]:
+    """Log in again and again, one after the other, while the block runs; `login` returns what went wrong, if anything
+    did. The last one has ended when it is over."""
+    over, logins = threading.Event(), list[Login]()
 
     def again() -> None:
         while not over.is_set():
             began = time.monotonic()
             wrong = login()
-            seen.logins.append((began, time.monotonic(), wrong))
+            logins.append(Login(began, time.monotonic(), wrong))
 
     thread = threading.Thread(target=again)
     thread.start()
     try:
-        yield
+        yield logins
     finally:
         over.set()
         thread.join(LIMIT)
+    assert not thread.is_alive(), "a login neither succeeds nor fails"
