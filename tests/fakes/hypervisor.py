@@ -289,7 +289,7 @@ def _plan(size: Size) -> dict[str, Any]:
 
 def _memory_of(capture: Path) -> dict[str, Any]:
     with (capture / "memory.img").open("rb") as image:
-        memory: dict[str, Any] = json.loads(image.read(MEMORY_LIMIT).rstrip(b"\0"))
+        memory: dict[str, Any] = json.loads(image.read(MEMORY_LIMIT).split(b"\0", 1)[0])
     return memory
 
 

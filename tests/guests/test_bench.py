@@ -13,6 +13,8 @@ from bench.__main__ import NAMES, SHORT, measure
 from bench.host import describe
 from tests.lab import Lab
 
+pytestmark = pytest.mark.guest
+
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_benchmark_in_short(lab: Lab, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

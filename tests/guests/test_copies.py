@@ -7,7 +7,11 @@ import re
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.lab import GOLDEN, Daemon, Lab
+
+pytestmark = pytest.mark.guest
 
 TALKER = Path(__file__).with_name("talking.py")
 
