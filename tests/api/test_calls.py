@@ -137,7 +137,6 @@ async def test_the_label_selector_reaches_the_service(api, web):
     ("extra", "text"),
     [
         ({"env": [pb.EnvVar(key="A", value="b")]}, "environment variables"),
-        ({"networks": ["n"]}, "networks"),
         ({"config": pb.VmConfig(srf=pb.SrfConfig(auto_destroy_timeout_secs=9))}, "for want of use"),
         ({"config": pb.VmConfig(volumes=[pb.VolumeMount(disk_id="d")])}, "extra disks"),
         ({"config": pb.VmConfig(network=pb.NetworkConfig(ssh=False))}, "without SSH"),

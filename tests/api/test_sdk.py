@@ -47,7 +47,7 @@ try:
 except errors.NotFoundError as error:
     message = error.message
 try:
-    client.machines.fork("web")
+    client.disks.list()
 except errors.APIStatusError as error:
     refused = error.message
 client.machines.delete(vm.id)
@@ -64,7 +64,7 @@ done([got.name, got.status, size.vcpu, size.memory_bytes, got.id == vm.id, liste
         ["web"],
         "stopped",
         "VM 'ghost' not found",
-        "this boxd does not offer forks yet",
+        "this boxd does not offer extra disks yet",
         [],
     ]
 
