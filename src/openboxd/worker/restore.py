@@ -228,6 +228,7 @@ async def _wait_for_answer(worker: MachineWorker, steps: Steps, checkpoint: Chec
     assert worker.agent is not None
     limit = worker.drivers.settings.restore_timeout
     runs = round(1000 * (time.monotonic() - begun))
+    worker.drivers.metrics.restores.observe(runs / 1000)
     try:
         await steps.run("answer", lambda: answered(worker, limit))
     except Unavailable as error:
