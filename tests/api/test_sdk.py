@@ -47,7 +47,7 @@ try:
 except errors.NotFoundError as error:
     message = error.message
 try:
-    client.disks.list()
+    client.disks.create("d", "1G")
 except errors.APIStatusError as error:
     refused = error.message
 client.machines.delete(vm.id)
