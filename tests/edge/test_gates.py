@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from openboxd.edge.datagrams import listen_udp
+from openboxd.edge.gate import Limits
 from openboxd.edge.gates import Gates
 from openboxd.edge.listener import listen_tcp
 from openboxd.model import Held, Way
@@ -243,12 +244,30 @@ async def test_whom_an_sshd_has_not_greeted_yet_a_swap_does_not_cut(gates: Gates
     await after.end()
 
 
-async def test_a_dead_agent_is_a_refusal(tmp_path: Path, gates: Gates, agent: FakeAgent) -> None:
+async def test_a_dead_agent_is_a_refusal_in_the_end(tmp_path: Path, agent: FakeAgent) -> None:
     agent.ready = False
+    gates = Gates(tmp_path / "gates", "127.0.0.1", Limits(wait=1))
     await gates.arrange("m1", "web", [Way(8000, host="web"), Way(0, host="found.web")])
     await gates.open("m1", agent)
-    assert (await said(tmp_path / "gates", "web")).startswith(b"HTTP/1.1 502 ")
-    assert (await said(tmp_path / "gates", "found.web")).startswith(b"HTTP/1.1 502 ")
+    for host in ("web", "found.web"):
+        assert (await said(tmp_path / "gates", host)).startswith(b"HTTP/1.1 502 ")
+    await gates.close()
+
+
+@pytest.mark.parametrize("host", ["web", "found.web"])
+async def test_who_comes_before_the_agent_is_in_step_waits_for_it(
+    tmp_path: Path, gates: Gates, agent: FakeAgent, host: str
+) -> None:
+    """As soon after the start of a daemon, also longer than the patience with a service that refuses."""
+    agent.ready = False
+    await gates.arrange("m1", "web", [Way(8000, host="web"), Way(0, host="found.web")])
+    asking = asyncio.create_task(said(tmp_path / "gates", host))
+    await until(lambda: gates.in_use("m1"), "somebody comes")
+    await gates.open("m1", agent)
+    _, waiting = await asyncio.wait([asking], timeout=Limits().patience + 0.3)
+    assert waiting, "it was turned away"
+    agent.ready = True
+    assert await asking == b"eight thousand\n"
 
 
 async def test_the_default_route_finds_its_port_and_follows_it(tmp_path: Path, gates: Gates) -> None:

@@ -46,8 +46,7 @@ class FoundPort:
 
     async def dial(self, guest: Guest) -> Stream:
         """Connect to the port in use, or to the one that takes over. Raises OSError if there is none."""
-        if self._watch is None:
-            await self.look(guest)
+        await self._begin(guest)
         refused = self.port
         try:
             return await dial_agent(guest, refused)
@@ -56,6 +55,13 @@ class FoundPort:
         except OSError:
             await self._takes_over(guest, refused)
         return await dial_agent(guest, self.port)
+
+    async def _begin(self, guest: Guest) -> None:
+        """Ask the guest if nobody has yet: once for all who come first. Raises OSError if it does not answer."""
+        if self._watch is None:
+            async with self._looking:
+                if self._watch is None:
+                    self._watch = begin(await listening(guest), time.monotonic())
 
     async def _takes_over(self, guest: Guest, refused: int) -> None:
         """Wait until another port has taken over. Raises ConnectionRefusedError if none is about to."""

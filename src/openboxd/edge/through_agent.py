@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
 
 from openboxd.edge.datagrams import Datagrams
 from openboxd.edge.streams import Stream
-from openboxd.errors import BoxdError, Interrupted
+from openboxd.errors import BoxdError, Interrupted, Unavailable
+
+T = TypeVar("T")
 
 DIAL_LIMIT = 10.0
 """Seconds for a guest to accept; also for an agent that gets into step, as after a restart of the daemon."""
@@ -67,23 +69,29 @@ async def dial_agent(guest: Guest, port: int) -> Stream:
     """Connect to a port of the guest.
 
     Raises:
-        OSError: nothing answers there, or the agent does not; TimeoutError, which is one, if a service is too busy.
+        OSError: nothing answers there; TimeoutError, which is one, if the agent or a service does not answer yet.
     """
+
+    async def dial() -> Stream:
+        return AgentStream(await guest.dial(port))
+
+    return await _asked(guest, dial)
+
+
+async def listening(guest: Guest) -> frozenset[int]:
+    """Ports that somebody listens on in the guest. Raises OSError as `dial_agent` does."""
+    return frozenset(await _asked(guest, guest.listeners))
+
+
+async def _asked(guest: Guest, question: Callable[[], Awaitable[T]]) -> T:
+    """The agent's answer, also where it has to get into step first. While it is not there, or where another epoch has
+    cut the question off, nobody has said no: that is a TimeoutError, after which it may be asked again."""
     try:
         async with asyncio.timeout(DIAL_LIMIT):
             if not guest.ready:
                 await guest.wait_ready(DIAL_LIMIT)
-            return AgentStream(await guest.dial(port))
-    except Interrupted as error:  # another epoch began, as soon after the daemon's start: it may be asked again
+            return await question()
+    except (Interrupted, Unavailable) as error:
         raise TimeoutError(error.message) from error
-    except BoxdError as error:
-        raise ConnectionRefusedError(error.message) from error
-
-
-async def listening(guest: Guest) -> frozenset[int]:
-    """Ports that somebody listens on in the guest. Raises OSError if the agent does not answer."""
-    try:
-        async with asyncio.timeout(DIAL_LIMIT):
-            return frozenset(await guest.listeners())
     except BoxdError as error:
         raise ConnectionRefusedError(error.message) from error
