@@ -14,6 +14,9 @@ from tests.lab import GOLDEN, HTTPS, Daemon
 
 ZONE = "boxd.localhost"
 LIMIT = 60.0
+AT_ONCE = 100
+"""Clients at one time. A guest in software serves some ten in a second; those who come in the seconds of a daemon's
+restart would be in each other's way for a minute, which says nothing of the daemon."""
 
 APP = """
 import sys
@@ -72,14 +75,14 @@ def serving(context: ssl.SSLContext) -> None:
 
 @contextmanager
 def load(context: ssl.SSLContext, every: float) -> Iterator[Seen]:
-    """Somebody comes to the domain every `every` seconds while the block runs; an answer but 200 is a failure."""
+    """Somebody comes to the domain every `every` seconds, unless `AT_ONCE` are there; an answer but 200 is a failure."""
 
     def visit() -> None:
         status, body = ask(context)
         if status != 200:
             raise ConnectionError(f"{status} {body}")
 
-    with coming(visit, every) as seen:
+    with coming(visit, every, AT_ONCE) as seen:
         yield seen
 
 
