@@ -51,10 +51,17 @@ async def stop(worker: MachineWorker, job: Job) -> None:
             await steps.run("go on", lambda: _go_on(worker))
         await _end_cleanly(worker, steps, f"machine '{worker.machine.name}' was stopped")
     finally:
+        await to_the_end(_end_stop(worker, journal))
+
+
+async def _end_stop(worker: MachineWorker, journal: int) -> None:
+    """Show what became of a stop; whatever fails here, it is over."""
+    try:
         if worker.run is None:
-            await to_the_end(worker.move(MachineStatus.STOPPED, run_id="", hibernated_at_ms=0))
-            await to_the_end(asyncio.to_thread(worker.drivers.pool.discard, hibernated_of(worker)))
-        await to_the_end(worker.drivers.store.end_operation(journal))
+            await worker.move(MachineStatus.STOPPED, run_id="", hibernated_at_ms=0)
+            await asyncio.to_thread(worker.drivers.pool.discard, hibernated_of(worker))
+    finally:
+        await worker.drivers.store.end_operation(journal)
 
 
 async def _go_on(worker: MachineWorker) -> None:

@@ -208,12 +208,14 @@ class MachineWorker:
                 f"{job.order} broke off by a fault inside boxd; ask for the machine's status and see the daemon's log"
             )
         finally:
-            await to_the_end(self._put_down(job, begun, error))
-            if self._job is job:
-                self._job = None
-            job.finish(error)
-            if error is not None:
-                log.warning("machine %s: %s: %s", self.id, job.order, error)
+            try:
+                await to_the_end(self._put_down(job, begun, error))
+            finally:  # a removal may come just now: who waits for this order is told all the same
+                if self._job is job:
+                    self._job = None
+                job.finish(error)
+                if error is not None:
+                    log.warning("machine %s: %s: %s", self.id, job.order, error)
 
     async def _put_down(self, job: Job, begun_ms: int, error: BoxdError | None) -> None:
         """Note an order and its outcome in the event log, and measure it."""
