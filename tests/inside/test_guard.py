@@ -57,6 +57,18 @@ async def test_a_command_that_fails_is_undone_and_the_restored_process_learns_of
     assert checkpoints(doors) == []
 
 
+async def test_a_machine_that_is_named_by_its_id_is_itself_too(doors: Doors) -> None:
+    before = doors.run_of()
+    visitor, task, name = await guard(doors, doors.machine_id(), "--", "exit 5")
+    await doors.world.until(lambda: doors.run_of() != before)
+    visitor.lose()
+    await asyncio.wait_for(task, LIMIT)
+    again, asking = doors.knock("cli")
+    again.say(frame(b"A", name))
+    await asyncio.wait_for(asking, LIMIT)
+    assert outcome(again).status == 5 and "machine web is back" in outcome(again).err, outcome(again)
+
+
 async def test_its_outcome_is_nobody_elses(doors: Doors) -> None:
     await doors.world.machine("db")
     visitor, task, name = await guard(doors, "--", "true")

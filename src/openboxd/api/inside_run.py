@@ -125,6 +125,7 @@ class Run:
             job = {
                 "root": str(root),
                 "name": name,
+                "machine_id": self.machine_id,
                 "args": start.args,
                 "directory": start.directory,
                 "superuser": start.superuser,

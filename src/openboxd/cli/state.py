@@ -22,15 +22,21 @@ class Here:
 
     Attributes:
         name: what the machine is called now.
+        machine_id: what it is called for ever.
         directory: where the command was typed: a path of the machine.
         superuser: it was root who typed it.
         keep: lets this run outlive a restore of the machine: whoever typed it gets its outcome in the restored one.
     """
 
     name: str
+    machine_id: str
     directory: str
     superuser: bool
     keep: Callable[[], None]
+
+    def is_meant(self, ref: str) -> bool:
+        """Whether a reference to a machine is to this one."""
+        return ref in (self.name, self.machine_id)
 
 
 @dataclass

@@ -42,7 +42,7 @@ def restore(state: State, machine: str, name: str, yes: bool) -> None:
         since = iso(found.created_at / 1000).replace("T", " ").replace("Z", " UTC")
         ask(f"Restore checkpoint '{name}' on machine '{vm.name}'? Everything written since {since} is lost.", yes)
 
-    if state.here is not None and machine == state.here.name:
+    if state.here is not None and state.here.is_meant(machine):
         note("this machine goes back now, and this command with it: it does not return")
 
     async def work(client: Client) -> tuple[GetVmResponse, RestoreCheckpointResponse]:

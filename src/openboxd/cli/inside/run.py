@@ -22,11 +22,12 @@ OUTSIDE = (("daemon",), ("doctor",), ("auth",), ("admin",), ("machine", "ssh-con
 
 
 def run(job: Mapping[str, Any]) -> int:
-    """The exit status. `job` is what the daemon asked for: args, name, directory, superuser."""
+    """The exit status. `job` is what the daemon asked for: args, name, machine_id, directory, superuser."""
     for path in OUTSIDE:
         _take_out(cli, path)
     sys.argv = ["boxd", *job["args"]]
-    here = Here(str(job["name"]), str(job["directory"]), bool(job["superuser"]), keep)
+    name, machine_id, directory = (str(job[field]) for field in ("name", "machine_id", "directory"))
+    here = Here(name, machine_id, directory, bool(job["superuser"]), keep)
     return carry_out(State(here=here))
 
 

@@ -98,14 +98,15 @@ def guard(state: State, context: click.Context, machine: str, keep: bool, on_fai
     command = context.meta.get(GUARDED, ())
     if not command:
         raise click.UsageError("say what to run after --, as in: boxd machine guard web -- ./risky.sh")
-    if state.here is not None and machine == state.here.name:
-        state.here.keep()
+    here = state.here if state.here is not None and state.here.is_meant(machine) else None
+    if here is not None:
+        here.keep()
     output = bytearray()
 
     def collect(piece: ExecOutput) -> None:
         output.extend(piece.data)
 
-    request = _request(command, state.here if machine == (state.here.name if state.here else "") else None, tty)
+    request = _request(command, here, tty)
     with _endings_interrupt():
         done = _guard(state, machine, request, collect if state.json else to_standard_streams)
         with _uninterrupted():
