@@ -56,6 +56,16 @@ async def test_new_waits_until_it_runs_and_tells_how_long_it_took(boxd, service)
     assert (machine.size.vcpu, machine.size.memory_bytes, machine.labels) == (1, 2 * GIB, {"role": "web"})
 
 
+async def test_new_isolated_has_no_way_to_boxd_and_says_so(boxd, web):
+    assert (await boxd("machine", "new", "alone", "--isolated")).status == 0
+    assert (await boxd("machine", "get", "alone", "--json")).json["isolated"] == "yes"
+    assert (await boxd("machine", "get", "web", "--json")).json["isolated"] == "no"
+    assert (await boxd("snapshots", "save", "web", "base")).status == 0
+    made = await boxd("machine", "new", "copy", "--from-snapshot", "base", "--isolated")
+    assert made.status == 0, made.err
+    assert (await boxd("machine", "get", "copy", "--json")).json["isolated"] == "yes"
+
+
 async def test_new_without_waiting(boxd, service):
     service.boot.clear()
     data = (await boxd("machine", "new", "web", "--no-wait", "--json")).json

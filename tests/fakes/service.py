@@ -215,6 +215,7 @@ class FakeService(ServiceForks, ServiceSnapshots, ServiceSleep, ServiceRoutes):
             auto_suspend_secs=new.auto_suspend_secs,
             auto_hibernate_secs=new.auto_hibernate_secs,
             idle_ignore_outbound=new.idle_ignore_outbound,
+            isolated=new.isolated,
         )
         self._machines[machine.id] = machine
         self._checkpoints[machine.id] = []
