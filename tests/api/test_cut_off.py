@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ import grpc
 import pytest
 
 from openboxd.api import server
-from openboxd.api.ports import NewMachine
+from openboxd.api.calls import Calls
+from openboxd.api.door import Context
+from openboxd.api.ports import NewMachine, Service
 from openboxd.control import accounts
-from openboxd.model import MIB
+from openboxd.model import MIB, Caller
 from openboxd.wire import openboxd_host_pb2 as host_pb
 from openboxd.wire.openboxd_host_pb2_grpc import HostStub
 from tests.worker.world import LIMIT, OWNER, World
@@ -28,10 +31,10 @@ class Shared:
     host: Any
     keys: dict[str, str]
 
-    async def watching(self, who: str) -> asyncio.Task[str]:
+    async def watching(self, who: str = "", host: Any = None) -> asyncio.Task[str]:
         """Watch the machine; the task ends with what the stream ended with. It is under way when this returns."""
-        metadata = (("authorization", f"Bearer {self.keys[who]}"),)
-        call = self.host.WatchMachine(host_pb.WatchMachineRequest(ref="web"), metadata=metadata)
+        metadata = (("authorization", f"Bearer {self.keys[who]}"),) if who else ()
+        call = (host or self.host).WatchMachine(host_pb.WatchMachineRequest(ref="web"), metadata=metadata)
         seen = asyncio.Event()
 
         async def watch() -> str:
@@ -47,6 +50,27 @@ class Shared:
             while not seen.is_set():
                 await self.world.control.reboot_machine(OWNER, "web")
         return task
+
+    @asynccontextmanager
+    async def speaking(self, name: str, who: str) -> AsyncIterator[Any]:
+        """The service as a new machine of this user's reaches it, from inside."""
+        owner = self.world.control.authenticate(self.keys[who])
+        new = NewMachine(name, vcpu=1, memory_bytes=512 * MIB)
+        machine = await self.world.control.create_machine(owner, new)
+
+        async def admit(service: Service, context: Context) -> Caller:
+            return Caller(owner.user_id, "", machine.id)
+
+        calls, socket = Calls(), f"unix:{self.world.home}/{name}.sock"
+        self.world.control.on_revoked(calls.revoke)
+        listening = server.build_server(self.world.control, calls, admit)
+        listening.add_insecure_port(socket)
+        await listening.start()
+        try:
+            async with grpc.aio.insecure_channel(socket) as channel:
+                yield HostStub(channel)
+        finally:
+            await listening.stop(0)
 
 
 @pytest.fixture
@@ -87,3 +111,28 @@ async def test_a_user_was_removed(shared: Shared) -> None:
     await shared.world.control.remove_user(OWNER, "bob", machines=False)
     async with asyncio.timeout(LIMIT):
         assert await bob == "ABORTED: WatchMachine was ended: user 'bob' was removed"
+
+
+async def test_a_machine_that_speaks_is_cut_off_with_its_user(shared: Shared) -> None:
+    """No key came with its calls, and they reach what its owner may reach."""
+    async with shared.speaking("bobs", "bob") as inside:
+        watching = await shared.watching(host=inside)
+        await shared.world.control.unshare(OWNER, "web")
+        async with asyncio.timeout(LIMIT):
+            assert await watching == "ABORTED: WatchMachine was ended: machine 'web' is not shared any more"
+
+
+async def test_an_organization_was_removed(shared: Shared) -> None:
+    bob = await shared.watching("bob")
+    await shared.world.control.remove_org(OWNER, "team")
+    async with asyncio.timeout(LIMIT):
+        assert await bob == "ABORTED: WatchMachine was ended: organization 'team' was removed"
+
+
+async def test_the_owner_of_a_shared_machine_left(shared: Shared) -> None:
+    """Whoever stays may not use it any more."""
+    await shared.world.control.set_member_role(OWNER, "team", "bob", "owner")
+    bob = await shared.watching("bob")
+    await shared.world.control.remove_member(OWNER, "team", "")
+    async with asyncio.timeout(LIMIT):
+        assert await bob == "ABORTED: WatchMachine was ended: machine 'web' is not shared any more"

@@ -132,11 +132,13 @@ async def test_who_leaves_takes_their_machines_along_and_is_cut_off(people: Peop
     await people.join(people.bob)
     await make(people, "web", org="team", shared=True)
     await make(people, "bobs", people.bob, org="team", shared=True)
+    bobs, web = (people.world.control.machine(people.owner, name).id for name in ("bobs", "web"))
     cut: list[tuple[str, str]] = []
     control.on_revoked(lambda key_id, why: cut.append((key_id, why)))
     await control.remove_member(people.owner, "team", "bob")
     assert (seen(people, people.owner), seen(people, people.bob)) == ({"web"}, {"bobs"})
-    assert cut == [(people.bob.key_id, "its user left organization 'team'")]
+    left = "its user left organization 'team'"
+    assert cut == [(people.bob.key_id, left), (bobs, left), (web, "machine 'bobs' is not shared any more")]
     machine = control.machine(people.bob, "bobs")
     assert (machine.org_id, machine.shared) == ("", False)
 

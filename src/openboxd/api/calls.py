@@ -19,7 +19,8 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Call:
-    """One call: its name, the key it came with once that is known, and why it was ended, if it was."""
+    """One call: its name, the key it came with (or the machine that speaks) once that is known, and why it was ended,
+    if it was."""
 
     name: str
     streams: bool

@@ -154,7 +154,7 @@ async def _admitted(service: Service, context: Context, record: Call, admit: Adm
         level = logging.DEBUG if address.startswith(FROM_MACHINE) else logging.INFO
         log.log(level, "refused %s of %s: no valid credential", record.name, address)
         raise
-    record.key_id = caller.key_id
+    record.key_id = caller.key_id or caller.machine_id
     return caller
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from openboxd.control import accounts, tokens
 from openboxd.control.ports import ControlStore
 from openboxd.errors import Exhausted, InvalidArgument, NotFound, WrongState
-from openboxd.model import ApiKey, Caller, SshKey, Token
+from openboxd.model import ApiKey, Caller, MachineStatus, SshKey, Token
 
 MAX_KEYS = 25
 """API keys of one account, as at the hosted service."""
@@ -18,7 +18,8 @@ LONGEST = 100 * 365 * 86_400
 """Seconds. A key that lives longer than this was meant to have no end; the sum must fit the store."""
 
 Revoked = Callable[[str, str], None]
-"""Told the id of a key whose calls under way must end, and why, as a clause; no reason: it was deleted."""
+"""Told the id of a key, or of a machine that speaks, whose calls under way must end, and why, as a clause; no reason:
+it was deleted."""
 
 
 class Credentials:
@@ -82,9 +83,17 @@ class Credentials:
         await self._store.delete_api_key(key_id)
         self._tell([key_id])
 
-    def cut_off(self, user_ids: Collection[str], why: str) -> None:
-        """Users may do less than before: calls of theirs that stream end, and those that may go on come again."""
-        self._tell([key.id for user_id in user_ids for key in self._store.api_keys(user_id)], why)
+    def cut_off(self, user_ids: Collection[str], why: str, machine_ids: Collection[str] = ()) -> None:
+        """Users may do less than before, their machines with them, and these machines: calls of theirs that stream
+        end, and those that may go on come again."""
+        keys = [key.id for user_id in user_ids for key in self._store.api_keys(user_id)]
+        machines = [
+            machine.id
+            for user_id in user_ids
+            for machine in self._store.machines_of(user_id)
+            if machine.status is not MachineStatus.DESTROYED
+        ]
+        self._tell([*keys, *machines, *machine_ids], why)
 
     def _tell(self, key_ids: Sequence[str], why: str = "") -> None:
         for listener in list(self._listeners):

@@ -44,7 +44,9 @@ class Organizations(Base):
         if member.role is not OrgRole.OWNER:
             raise PermissionDenied(f"only the owner of organization '{org.name}' can remove it")
         concerned = self._machines_of(org.id)
+        members = {each.user_id for each in self._store.members(org.id)}
         await self._store.remove_org(org.id)
+        self._credentials.cut_off(members, f"organization '{org.name}' was removed")
         await self._let_reach(concerned)
         return org
 
@@ -86,9 +88,13 @@ class Organizations(Base):
             if member.role is OrgRole.ADMIN and mine.role is not OrgRole.OWNER:
                 raise PermissionDenied(f"only the owner of organization '{org.name}' can remove an admin")
         concerned = [machine for machine in self._machines_of(org.id) if machine.owner_id == member.user_id]
+        others = {each.user_id for each in self._store.members(org.id)} - {member.user_id}
         await self._store.remove_member(org.id, member.user_id)
-        await self._let_reach(concerned)
         self._credentials.cut_off({member.user_id}, f"its user left organization '{org.name}'")
+        if concerned:
+            names = ", ".join(f"'{machine.name}'" for machine in concerned)
+            self._credentials.cut_off(others, f"machine {names} is not shared any more")
+        await self._let_reach(concerned)
 
     def _member(self, org: Org, who: str) -> Membership:
         names = {user.id: user.name for user in self._store.users()}
@@ -163,7 +169,13 @@ class Organizations(Base):
         after = await self._store.update_machine(machine.id, org_id=org_id, shared=shared)
         if machine.shared and not (shared and org_id == machine.org_id):
             others = {m.user_id for m in self._store.members(machine.org_id)} - {machine.owner_id}
-            self._credentials.cut_off(others, f"machine '{machine.name}' is not shared any more")
+            # What is shared can speak for the owner to what is shared, and no further.
+            speakers = [
+                m.id for m in self._machines_of(machine.org_id) if m.shared and m.owner_id == machine.owner_id
+            ]
+            self._credentials.cut_off(others, f"machine '{machine.name}' is not shared any more", speakers)
+        if shared and not machine.shared:
+            self._credentials.cut_off((), f"machine '{machine.name}' is shared now", [machine.id])
         await self._let_reach([after])
         return after
 
