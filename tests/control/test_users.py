@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import uuid
+from dataclasses import replace
+
 import pytest
 
+from openboxd.api.ports import NewMachine
 from openboxd.errors import AlreadyExists, InvalidArgument, NotFound, PermissionDenied, Unauthenticated, WrongState
 from openboxd.model import GIB, Quota
 from tests.control.conftest import People
 from tests.control.test_access import make, seen
 from tests.control.test_orgs import refused
+from tests.worker.test_pairs import outcome
 
 
 async def test_only_the_owner_of_the_host_adds_and_removes(people: People) -> None:
@@ -92,3 +98,27 @@ async def test_quotas_are_set_one_by_one(people: People) -> None:
     await make(people, "bobs", people.bob)
     assert control.account(people.bob).used == Quota(1, 1, GIB // 2, 0)
     assert seen(people, people.owner) == set()
+
+
+async def test_nothing_is_made_for_a_user_while_they_are_removed(people: People) -> None:
+    """Neither by their machines, which speak for them without a key, nor by what was ordered before."""
+    world, control = people.world, people.world.control
+    _, key = await control.add_user(people.owner, "dan")
+    dan = control.authenticate(key)
+    dans, speaks = await make(people, "dans", dan), await make(people, "speaks", dan)
+    with world.host.hold("load state") as load, world.host.hold("kill") as kill:
+        forking = asyncio.ensure_future(outcome(control.fork_machine(people.speaking(dans), "dans", NewMachine())))
+        await load.reached()
+        removing = asyncio.ensure_future(control.remove_user(people.owner, "dan", machines=True))
+        await kill.reached()
+        with pytest.raises(Unauthenticated, match="owner of machine 'speaks' is being removed"):
+            control.inside_caller(speaks.run_id, "")
+        late = asyncio.ensure_future(outcome(make(people, "late", people.speaking(speaks))))
+        await world.until(lambda: world.store.machine_named("late"))
+    assert {machine.name for machine in await removing} >= {"dans", "speaks", "dans-fork", "late"}
+    await asyncio.gather(forking, late)
+    assert world.store.machines() == ()
+    await refused(
+        NotFound, world.store.add_machine(replace(dans, id=str(uuid.uuid4()), name="x")), "its owner is not there"
+    )
+    assert world.leftovers() == []

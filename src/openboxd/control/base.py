@@ -65,6 +65,7 @@ class Base:
         self._inventory = Inventory(store, drivers.pool, drivers.metrics)
         self._takes = Takes(drivers.pool)
         self._snapshot_saves: WeakValueDictionary[str, Job] = WeakValueDictionary()  # by id, while they run
+        self._leaving: set[str] = set()  # users who are being removed: their machines are not heard any more
         self._editing = asyncio.Lock()  # an edit of labels reads, then writes
 
     def _later(self, work: Awaitable[None]) -> None:

@@ -30,13 +30,15 @@ class Inside(Account):
         """The machine that this run is; by its id, for a command that the daemon runs for it.
 
         Raises:
-            Unauthenticated: the run is no machine's (any more).
+            Unauthenticated: the run is no machine's (any more), or its owner is being removed.
             PermissionDenied: the machine is isolated.
         """
         key = "id" if names.is_uuid(origin) else "run_id"
         machine = next((each for each in self._store.machines() if getattr(each, key) == origin), None)
         if machine is None or not origin:
             raise Unauthenticated("this machine was restored, stopped or removed meanwhile; nothing was done")
+        if machine.owner_id in self._leaving:
+            raise Unauthenticated(f"the owner of machine '{machine.name}' is being removed; nothing was done")
         if machine.isolated:
             raise PermissionDenied(f"machine '{machine.name}' is isolated: it has no way to boxd from inside")
         return machine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from openboxd.control import accounts
@@ -67,24 +68,36 @@ class Users(Base):
     async def remove_user(self, caller: Caller, who: str, *, machines: bool) -> Sequence[Machine]:
         """Remove a user with keys and memberships; the machines that were removed with them.
 
-        Their keys go first: nobody makes machines meanwhile. If a machine cannot be removed the user stays, without
-        a key.
+        Their keys go first, and their machines are not heard any more: nobody makes machines meanwhile. If a machine
+        cannot be removed the user stays, without a key.
 
         Raises: PermissionDenied, NotFound; WrongState for one who owns machines (unless `machines`), who owns an
             organization with others in it, or who is the owner of this host."""
         self._access.host_owner(caller, "remove users")
         user = self._user(who)
         self._check_removable(user, machines=machines)
-        self._credentials.cut_off({user.id}, f"user '{user.name}' was removed")
-        for key in self._store.api_keys(user.id):
-            await self._store.delete_api_key(key.id)
-        owned = self._owned(user)
-        for machine in owned:
-            await self.team.destroy(machine.id, caller.user_id)
+        self._leaving.add(user.id)
+        try:
+            self._credentials.cut_off({user.id}, f"user '{user.name}' was removed")
+            for key in self._store.api_keys(user.id):
+                await self._store.delete_api_key(key.id)
+            removed = await self._remove_things(caller, user)
+            await self._store.remove_user(user.id)
+        finally:
+            self._leaving.discard(user.id)
+        return removed
+
+    async def _remove_things(self, caller: Caller, user: User) -> Sequence[Machine]:
+        """Remove a user's machines and snapshots, also those that were being made; the machines."""
+        removed: list[Machine] = []
+        while owned := self._owned(user):
+            for machine in owned:
+                with suppress(NotFound):  # a copy that was given up meanwhile
+                    await self.team.destroy(machine.id, caller.user_id)
+            removed += owned
         for snapshot in [found for found in self._store.snapshots() if found.owner_id == user.id]:
             await remove_snapshot(self._drivers, snapshot)
-        await self._store.remove_user(user.id)
-        return owned
+        return removed
 
     def _check_removable(self, user: User, *, machines: bool) -> None:
         if user.is_owner:

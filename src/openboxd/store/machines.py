@@ -11,7 +11,7 @@ from openboxd.errors import AlreadyExists, NotFound, machine_not_found
 from openboxd.model import Machine, MachineStatus, Scope
 from openboxd.store import domains, machine_tokens, routes, usage
 from openboxd.store.rows import changed_columns, decode, decode_list, from_row, to_row
-from openboxd.store.schema import images
+from openboxd.store.schema import images, users
 from openboxd.store.schema import machines as table
 
 _alive = table.c.status != MachineStatus.DESTROYED.value
@@ -66,13 +66,15 @@ def addresses(connection: Connection) -> frozenset[str]:
 
 
 def add(connection: Connection, machine: Machine) -> None:
-    """Raises AlreadyExists (id, name, address, mac), NotFound (its image was removed meanwhile)."""
+    """Raises AlreadyExists (id, name, address, mac), NotFound (its image or its owner was removed meanwhile)."""
     if by_id(connection, machine.id) is not None:
         raise AlreadyExists(f"machine id '{machine.id}' is in use; it was not changed")
     if connection.scalar(select(images.c.digest).where(images.c.digest == machine.image)) is None:
         raise NotFound(
             f"machine '{machine.name}' was not made: its image '{machine.image_name}' is not there any more"
         )
+    if connection.scalar(select(users.c.id).where(users.c.id == machine.owner_id)) is None:
+        raise NotFound(f"machine '{machine.name}' was not made: its owner is not there any more")
     _refuse_conflicts(connection, machine)
     connection.execute(insert(table).values(to_row(machine)))
     usage.follow(connection, machine)
