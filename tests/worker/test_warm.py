@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ from openboxd.api.ports import NewMachine
 from openboxd.control import warming
 from openboxd.errors import OperationFailed, WrongState
 from openboxd.model import GIB, MIB, MachineStatus, Size
+from openboxd.worker.orders import RESERVE_BYTES
 from openboxd.worker.template import template_dir
 from tests.worker.world import OWNER, World
 
@@ -192,3 +194,47 @@ async def test_labels_and_routes_are_those_of_the_new_machine(world: World) -> N
     machine = await world.settled()
     assert machine.labels == {"a": "b"}
     assert [view.route.name for view in await world.control.routes(OWNER, "web")] == ["", "api"]
+
+
+def sizes_kept(world: World) -> list[str]:
+    """The sizes that the image is warm for."""
+    return sorted(path.name for path in template_dir(world.pool, "d1", SIZE).parent.iterdir())
+
+
+async def test_the_template_that_was_not_used_for_longest_makes_room(world: World) -> None:
+    for memory in (512, 514, 516):  # the default size has one since the build
+        await warm(world, Size(1, memory * MIB))
+    await world.machine("web")
+    await warm(world, Size(1, 518 * MIB))
+    assert sizes_kept(world) == ["1x512", "1x514", "1x516", "1x518"]
+    await warm(world, Size(1, 520 * MIB))
+    assert sizes_kept(world) == ["1x512", "1x516", "1x518", "1x520"], "a machine was made from the first"
+    assert world.leftovers() == []
+
+
+async def test_a_template_in_use_is_not_the_one_to_go(world: World) -> None:
+    with world.host.hold("load state") as hold:
+        await warm(world)
+        new = NewMachine(name="web", vcpu=1, memory_bytes=512 * MIB)
+        await world.control.create_machine(OWNER, new)
+        await hold.reached()
+        for memory in range(514, 524, 2):
+            await warm(world, Size(1, memory * MIB))
+        assert sizes_kept(world) == ["1x512", "1x518", "1x520", "1x522"]
+    assert (await world.settled()).status is MachineStatus.RUNNING
+    await warm(world, Size(1, 524 * MIB))
+    assert sizes_kept(world) == ["1x518", "1x520", "1x522", "1x524"]
+
+
+async def test_a_wish_without_room_does_not_keep_others_waiting(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    big, real = Size(1, 2 * GIB), world.pool.space
+    room = RESERVE_BYTES + SIZE.memory_bytes // 4
+    monkeypatch.setattr(world.pool, "space", lambda: replace(real(), free_bytes=room))
+    monkeypatch.setattr(warming, "pause", lambda seconds: asyncio.sleep(0.01))
+    for name, size in (("big", big), ("web", SIZE)):
+        await world.control.create_machine(OWNER, NewMachine(name=name, vcpu=1, memory_bytes=size.memory_bytes))
+        await world.settled(name)
+    await world.until(lambda: template_dir(world.pool, "d1", SIZE).exists())
+    assert not template_dir(world.pool, "d1", big).exists()

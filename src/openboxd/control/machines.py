@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from openboxd.control import changes, names, sizes
@@ -13,6 +14,7 @@ from openboxd.control.creation import Wanted, check_wanted
 from openboxd.errors import AlreadyExists, InvalidArgument
 from openboxd.model import Caller, Machine, MachineStatus
 from openboxd.worker.console import read_console
+from openboxd.worker.holds import let_go_after
 from openboxd.worker.orders import Reboot, Rename, Resize, Start, StartFrom, Stop
 from openboxd.worker.reach import rouse
 from openboxd.worker.steps import to_the_end
@@ -29,17 +31,19 @@ class Machines(Base):
         check_wanted(new)
         size = sizes.choose_size(new.vcpu, new.memory_bytes)
         origin = self._creation.origin_of(new, size)
-        template = await self._warming.find(origin.image, size)
-        if template is not None:
-            origin = replace(origin, disk=template / "disk.raw")
-        machine = await self._creation.make_from(caller, new, origin)
-        worker = self.team.worker(machine.id)
-        if template is not None:
-            label = f"the template of image '{machine.image_name}'"
-            worker.submit(StartFrom(template, label, or_boot=True), caller.user_id)
-        else:
-            image = self._images.for_machine(new.image)
-            self._warming.want_after(worker.submit(Start(), caller.user_id), image, size)
+        async with AsyncExitStack() as stack:
+            template = await stack.enter_async_context(self._warming.template(origin.image, size))
+            if template is not None:
+                origin = replace(origin, disk=template / "disk.raw")
+            machine = await self._creation.make_from(caller, new, origin)
+            worker = self.team.worker(machine.id)
+            if template is not None:
+                label = f"the template of image '{machine.image_name}'"
+                job = worker.submit(StartFrom(template, label, or_boot=True), caller.user_id)
+                self._later(let_go_after(job, stack.pop_all()))
+            else:
+                image = self._images.for_machine(new.image)
+                self._warming.want_after(worker.submit(Start(), caller.user_id), image, size)
         return self.machine(caller, machine.id)
 
     async def start_machine(self, caller: Caller, ref: str) -> Machine:

@@ -12,6 +12,7 @@ from openboxd.control.base import Base
 from openboxd.control.creation import Origin, Wanted
 from openboxd.errors import BoxdError, Busy, InvalidArgument, WrongState, snapshot_not_found
 from openboxd.model import Caller, Machine, Progress, Snapshot, SnapshotView, Usage, Verification
+from openboxd.worker.holds import let_go_after
 from openboxd.worker.job import Job
 from openboxd.worker.orders import SaveSnapshot, StartFrom, gib
 from openboxd.worker.snapshot import FIXED, INHERITED, remove_snapshot
@@ -102,7 +103,7 @@ class Snapshots(Base):
             machine = await self._creation.make_from(caller, new, origin)
             order = StartFrom(origin.disk.parent, f"snapshot '{found.name}'")
             job = self.team.worker(machine.id).submit(order, caller.user_id)
-            self._later(_let_go_after(job, stack.pop_all()))
+            self._later(let_go_after(job, stack.pop_all()))
         return machine, job
 
     def _captured(self, caller: Caller, ref: str) -> Snapshot:
@@ -175,10 +176,3 @@ def _refuse_hardware(found: Snapshot, new: Wanted) -> None:
             f"a machine made from snapshot '{found.name}' has its hardware ({size}); leave the size out, "
             "and resize the machine afterwards"
         )
-
-
-async def _let_go_after(job: Job, held: AsyncExitStack) -> None:
-    """Let a capture go once it is not needed any more, whatever became of the machine."""
-    async with held:
-        with suppress(BoxdError):
-            await job.done()

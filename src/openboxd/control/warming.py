@@ -7,6 +7,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from openboxd.control import sizes
 from openboxd.errors import BoxdError, InvalidArgument
 from openboxd.model import Image, Progress, Size
 from openboxd.ports import Report
-from openboxd.worker import template
+from openboxd.worker import shelf, template
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.job import Job
 from openboxd.worker.orders import RESERVE_BYTES
@@ -24,6 +25,9 @@ LOOK_AGAIN = 15.0
 
 pause = asyncio.sleep
 """What tests replace."""
+
+WISHES = 8
+"""Templates that wait to be made in the background; the oldest wish gives way to a new one."""
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +44,7 @@ class Warming:
     def __init__(self, drivers: Drivers) -> None:
         self._drivers = drivers
         self._turn = asyncio.Lock()
-        self._wishes: deque[_Wish] = deque()
+        self._wishes: deque[_Wish] = deque(maxlen=WISHES)
         self._working: asyncio.Task[None] | None = None
         self._waiting: set[asyncio.Task[None]] = set()
 
@@ -49,9 +53,18 @@ class Warming:
         """Whether new machines go on from templates, and templates are made unasked."""
         return self._drivers.settings.warm
 
-    async def find(self, digest: str, size: Size) -> Path | None:
-        """A template that a new machine can go on from."""
-        return await template.usable(self._drivers, digest, size) if self.is_on else None
+    @asynccontextmanager
+    async def template(self, digest: str, size: Size) -> AsyncIterator[Path | None]:
+        """A template that a new machine can go on from, if there is one; it is kept for the time of the block."""
+        if not self.is_on:
+            yield None
+            return
+        directory, holds = template.template_dir(self._drivers.pool, digest, size), self._drivers.holds
+        async with holds.hold(directory, "a machine is being made from it"):
+            found = None if directory in holds.leaving else await template.usable(self._drivers, digest, size)
+            if found is not None:
+                shelf.note_use(found)
+            yield found
 
     async def after_build(self, image: Image, report: Report) -> None:
         """Warm a new image for machines of the default size. That it does not succeed is no failure of the build."""
@@ -98,25 +111,29 @@ class Warming:
 
     async def _work(self) -> None:
         while self._wishes:
-            wish = self._wishes[0]
-            if self._is_busy(wish):
+            wish = self._next()
+            if wish is None:
                 await pause(LOOK_AGAIN)
                 continue
+            self._wishes.remove(wish)
             try:
                 if await template.usable(self._drivers, wish.image.digest, wish.size) is None:
                     await self._make(wish, lambda progress: None)
             except BoxdError as error:
                 log.warning("image %s has no template for this size: %s", wish.image.name, error)
-            self._wishes.popleft()
 
-    def _is_busy(self, wish: _Wish) -> bool:
-        """Whether a boot in the background would be in somebody's way."""
+    def _next(self) -> _Wish | None:
+        """The oldest wish that there is room for, once a boot in the background is in nobody's way."""
+        if os.getloadavg()[0] >= (os.cpu_count() or 1):
+            return None
         free = self._drivers.pool.space().free_bytes
-        return os.getloadavg()[0] >= (os.cpu_count() or 1) or free < wish.size.memory_bytes // 4 + RESERVE_BYTES
+        return next((wish for wish in self._wishes if free >= wish.size.memory_bytes // 4 + RESERVE_BYTES), None)
 
     async def _make(self, wish: _Wish, report: Report) -> None:
         async with self._turn:
             await template.make(self._drivers, wish.image, wish.size, report)
+            made = template.template_dir(self._drivers.pool, wish.image.digest, wish.size)
+            await shelf.trim(self._drivers, made)
         log.info("image %s is warm for %d vCPU, %d bytes", wish.image.name, wish.size.vcpu, wish.size.memory_bytes)
 
     async def close(self) -> None:

@@ -96,7 +96,7 @@ def _snapshot(worker: MachineWorker, origin: Origin) -> Path | None:
 def _template(worker: MachineWorker, origin: Origin) -> Path | None:
     """The booted image: what every machine that was made from it has in common."""
     directory = template_dir(worker.drivers.pool, worker.machine.image, origin.size)
-    return directory if directory.exists() else None
+    return directory if directory.exists() and directory not in worker.drivers.holds.leaving else None
 
 
 def _kept(worker: MachineWorker, parent: Path | None) -> AbstractAsyncContextManager[None]:

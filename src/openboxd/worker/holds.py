@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
+from openboxd.errors import BoxdError
+from openboxd.worker.job import Job
 from openboxd.worker.steps import to_the_end
 
 Discard = Callable[[Path], None]
@@ -37,6 +39,10 @@ class Holds:
                 if discard := self._unwanted.pop(capture, None):
                     await to_the_end(asyncio.to_thread(discard, capture))
 
+    def is_held(self, capture: Path) -> bool:
+        """Whether somebody needs this capture now."""
+        return capture in self._reasons
+
     def reasons(self, directory: Path) -> list[str]:
         """Why captures in this directory are held; empty if none is."""
         return sorted({why for path, found in self._reasons.items() if directory in path.parents for why in found})
@@ -47,3 +53,10 @@ class Holds:
             self._unwanted[capture] = discard
         else:
             await asyncio.to_thread(discard, capture)
+
+
+async def let_go_after(job: Job, held: AsyncExitStack) -> None:
+    """Let captures go once a job does not need them any more, whatever became of it."""
+    async with held:
+        with suppress(BoxdError):
+            await job.done()
