@@ -19,7 +19,8 @@ from tests.fakes.guest import FakeGuest
 class Hold:
     """A point at which calls wait: `await reached()`, look at the world, `release()`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, once: bool = False) -> None:
+        self.once = once
         self._reached = asyncio.Event()
         self._released = asyncio.Event()
 
@@ -169,19 +170,26 @@ class FakeHost:
         return next((process for process in self.alive() if process.socket == socket), None)
 
     @contextmanager
-    def hold(self, point: str) -> Iterator[Hold]:
-        """Make every call wait at `point` (see `hypervisor.POINTS`) until it is released or the block is left."""
-        hold = self._holds[point] = Hold()
+    def hold(self, point: str, *, once: bool = False) -> Iterator[Hold]:
+        """Make every call wait at `point` (see `hypervisor.POINTS`) until it is released or the block is left.
+
+        With `once` only the first one waits.
+        """
+        hold = self._holds[point] = Hold(once=once)
         try:
             yield hold
         finally:
-            del self._holds[point]
+            self._holds.pop(point, None)
             hold.release()
 
     async def wait_at(self, point: str) -> None:
         """Called by the drivers at their points."""
-        if point in self._holds:
-            await self._holds[point].wait_here()
+        hold = self._holds.get(point)
+        if hold is None:
+            return
+        if hold.once:
+            del self._holds[point]
+        await hold.wait_here()
 
     def close(self) -> None:
         """End all processes; for a fixture's end."""
