@@ -17,6 +17,7 @@ import click
 from openboxd.cli.base import Command
 from openboxd.cli.checkpoint.describe import pause
 from openboxd.cli.hints import report
+from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine import terminal
 from openboxd.cli.machine.describe import machine_argument
 from openboxd.cli.machine.exec import NOT_RUN, decoded
@@ -91,7 +92,8 @@ def guard(state: State, context: click.Context, machine: str, keep: bool, on_fai
     is removed afterwards, unless --keep says otherwise. A guard that was typed in the machine that is taken back ends
     in the restored machine, with the same exit status.
 
-    The exit status is COMMAND's own; 125: it could not be run, or its end is unknown; 130: Ctrl-C.
+    The exit status is COMMAND's own; 125: it could not be run, as when there are 10 checkpoints already, or its end
+    is unknown; 130: Ctrl-C.
 
     With --json: {machine, checkpoint, exit_code, rolled_back, checkpoint_kept, output}.
     """
@@ -99,8 +101,6 @@ def guard(state: State, context: click.Context, machine: str, keep: bool, on_fai
     if not command:
         raise click.UsageError("say what to run after --, as in: boxd machine guard web -- ./risky.sh")
     here = state.here if state.here is not None and state.here.is_meant(machine) else None
-    if here is not None:
-        here.keep()
     output = bytearray()
 
     def collect(piece: ExecOutput) -> None:
@@ -108,7 +108,13 @@ def guard(state: State, context: click.Context, machine: str, keep: bool, on_fai
 
     request = _request(command, here, tty)
     with _endings_interrupt():
-        done = _guard(state, machine, request, collect if state.json else to_standard_streams)
+        try:
+            if here is not None:
+                here.keep()
+            done = _guard(state, machine, request, collect if state.json else to_standard_streams)
+        except BoxdError as error:
+            report(state, error)
+            raise click.exceptions.Exit(NOT_RUN) from None
         with _uninterrupted():
             _settle(state, done, keep=keep, restore=on_fail == RESTORE)
     data = {
@@ -139,9 +145,10 @@ def _guard(state: State, machine: str, request: ExecRequest, sink: Sink) -> Guar
 
     async def save(client: Client) -> tuple[str, CheckpointInfo]:
         vm = await client.machine(machine)
-        async with watching(client, vm.vm_id, f"saving {vm.name}"):
-            await client.save(vm.vm_id, name)
-            return vm.name, await client.checkpoint_done(vm.vm_id, name)
+        with going_on(f"nothing was run; the save of checkpoint {name} goes on"):
+            async with watching(client, vm.vm_id, f"saving {vm.name}"):
+                await client.save(vm.vm_id, name)
+                return vm.name, await client.checkpoint_done(vm.vm_id, name)
 
     found, checkpoint = state.run(save)
     if checkpoint.status != "ready":
