@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from openboxd.api.ports import NewMachine
 from openboxd.errors import MachineLost, OperationFailed
-from openboxd.model import MachineStatus
+from openboxd.model import MIB, MachineStatus
 from openboxd.worker.recovery import adopt_late
+from tests.fakes.killing import DaemonKilled
 from tests.worker.world import OWNER, World
 
 
@@ -85,3 +88,24 @@ async def test_a_run_that_ends_right_after_the_swap_is_told_as_lost(world: World
         with pytest.raises(MachineLost, match="machine 'web' ended before it answered"):
             await restoring
     assert world.control.machine(OWNER, "web").status is MachineStatus.FAILED
+
+
+async def test_a_machine_whose_daemon_was_killed_before_it_had_a_disk_never_was(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.image()
+
+    def kill(label: str) -> Path:
+        world.switch.kill()
+        raise AssertionError
+
+    monkeypatch.setattr(world.pool, "stage", kill)
+    making = asyncio.ensure_future(
+        world.control.create_machine(OWNER, NewMachine(name="web", vcpu=1, memory_bytes=512 * MIB))
+    )
+    await asyncio.wait([making])
+    assert isinstance(making.exception(), DaemonKilled)
+    world.drop()
+    await world.start()
+    assert world.control.machines(OWNER) == []
+    assert world.leftovers() == []

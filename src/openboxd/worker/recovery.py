@@ -232,8 +232,9 @@ async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
 
     async def settle(worker: MachineWorker) -> int:
         machine = worker.machine
-        if machine.source and machine.status is MachineStatus.PENDING:  # whoever was to copy it has ended
-            await worker.move(MachineStatus.DESTROYING)
+        has_disk = drivers.pool.machine_dir(machine.id).exists()
+        if machine.status is MachineStatus.PENDING and (machine.source or not has_disk):
+            await worker.move(MachineStatus.DESTROYING)  # whoever was to make it has ended
             return 1
         if worker.run is not None and machine.status is MachineStatus.STARTING:
             await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id)
