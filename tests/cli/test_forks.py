@@ -24,6 +24,29 @@ async def test_a_fork_from_a_checkpoint(boxd, web):
     assert none.err.startswith("error: checkpoint 'ghost' not found on machine 'web'")
 
 
+async def test_a_fork_has_the_timers_of_its_source_unless_others_are_asked_for(boxd, web):
+    for what, seconds in (("auto-suspend.timeout", "900"), ("auto-hibernate.timeout", "1800")):
+        assert (await boxd("machine", "config", "set", "web", what, seconds)).status == 0
+    asked = {
+        "same": (),
+        "never": ("--auto-suspend-timeout", "0", "--auto-hibernate-timeout", "0"),
+        "other": ("--auto-suspend-timeout", "60"),
+    }
+    timers = {}
+    for name, options in asked.items():
+        done = await boxd("machine", "fork", "web", name, *options)
+        assert done.status == 0, done.err
+        found = (await boxd("machine", "get", name, "--json")).json
+        timers[name] = (found["auto_suspend"], found["auto_hibernate"])
+    assert timers == {"same": ("900s", "1800s"), "never": ("off", "off"), "other": ("60s", "1800s")}
+
+
+async def test_a_fork_may_be_isolated(boxd, web):
+    assert (await boxd("machine", "fork", "web", "alone", "--isolated")).status == 0
+    assert (await boxd("machine", "get", "alone", "--json")).json["isolated"] == "yes"
+    assert (await boxd("machine", "get", "web", "--json")).json["isolated"] == "no"
+
+
 async def test_a_fork_of_nothing_and_to_a_taken_name(boxd, web):
     assert (await boxd("machine", "fork", "ghost")).err == "error: VM 'ghost' not found\n"
     taken = await boxd("machine", "fork", "web", "web")

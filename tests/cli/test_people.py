@@ -129,6 +129,11 @@ async def test_a_machine_can_be_made_for_an_organization(house: House) -> None:
     made = await house.ada("machine", "new", "web", "--vcpu", "1", "--memory", "512M", "--org", "team", "--shared")
     assert made.status == 0, made.err
     assert [one["name"] for one in (await house.ada("machine", "ls", "--org", "team", "--json")).json] == ["web"]
+    for name, options in (("mine", ()), ("ours", ("--shared",))):
+        made = await house.ada("machine", "fork", "web", name, *options)
+        assert made.status == 0, made.err
+    listed = (await house.ada("machine", "ls", "--json")).json
+    assert {one["name"]: one["sharing"] for one in listed} == {"web": "shared", "mine": "private", "ours": "shared"}
     unknown = await house.ada("machine", "ls", "--org", "none")
     assert unknown.err == "error: organization 'none' not found\n"
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 
 from openboxd.api.ports import NewMachine
 from openboxd.control import names
 from openboxd.errors import checkpoint_not_found
 from openboxd.model import Caller, Machine
+
+IDLE = ("auto_suspend_secs", "auto_hibernate_secs", "idle_ignore_outbound")
 
 
 class ServiceForks:
@@ -19,8 +22,7 @@ class ServiceForks:
         ref: str,
         new: NewMachine,
         checkpoint: str = "",
-        *,
-        idle_ignore_outbound: bool | None = None,
+        given: Collection[str] = (),
     ) -> Machine:
         source = self.machine(caller, ref)
         if checkpoint and checkpoint not in {found.name for found in self._checkpoints[source.id]}:
@@ -34,4 +36,5 @@ class ServiceForks:
             labels={**source.labels, **new.labels},
         )
         machine = await self.create_machine(caller, wanted)
-        return await self._set(machine, source=f"fork/{source.name}", source_id=source.id)
+        kept = {name: getattr(source, name) for name in IDLE if name not in given}
+        return await self._set(machine, **kept, source=f"fork/{source.name}", source_id=source.id)

@@ -34,11 +34,16 @@ PLAIN = NewMachine()
 
 
 async def fork(
-    world: World, name: str = "", checkpoint: str = "", source: str = "web", wanted: NewMachine = PLAIN
+    world: World,
+    name: str = "",
+    checkpoint: str = "",
+    source: str = "web",
+    wanted: NewMachine = PLAIN,
+    given: Sequence[str] = (),
 ) -> str:
     """Fork; the name of the copy."""
     async with asyncio.timeout(LIMIT):
-        return (await world.control.fork_machine(OWNER, source, replace(wanted, name=name), checkpoint)).name
+        return (await world.control.fork_machine(OWNER, source, replace(wanted, name=name), checkpoint, given)).name
 
 
 def untouched(world: World) -> None:
@@ -80,6 +85,17 @@ async def test_a_copy_has_the_settings_of_its_source_and_none_of_its_checkpoints
     assert not world.control.exposed_ports(OWNER, name)
     assert [view.route.name for view in await world.control.routes(OWNER, name)] == [""]
     await world.save("own", name)
+
+
+async def test_a_setting_that_is_given_is_the_copys_own_also_if_it_is_none(world: World) -> None:
+    await world.control.set_auto_suspend(OWNER, "web", 900)
+    await world.control.set_auto_hibernate(OWNER, "web", 1800)
+    await world.control.set_idle_ignore_outbound(OWNER, "web", enabled=True)
+    never = world.control.machine(OWNER, await fork(world, given=["auto_suspend_secs", "idle_ignore_outbound"]))
+    assert (never.auto_suspend_secs, never.idle_ignore_outbound, never.auto_hibernate_secs) == (0, False, 1800)
+    wanted = NewMachine(auto_suspend_secs=1, auto_hibernate_secs=60)
+    other = world.control.machine(OWNER, await fork(world, wanted=wanted, given=["auto_hibernate_secs"]))
+    assert (other.auto_suspend_secs, other.auto_hibernate_secs) == (900, 60)
 
 
 async def test_a_copy_reaches_no_more_than_its_source(world: World) -> None:

@@ -53,6 +53,16 @@ def wanted(request: pb.CreateVmRequest) -> NewMachine:
     )
 
 
+def given(config: pb.VmConfig) -> list[str]:
+    """Idle settings that are asked for: 0 and no are values, too."""
+    fields = {
+        "auto_suspend_secs": config.srf.HasField("auto_suspend_timeout_secs"),
+        "auto_hibernate_secs": config.srf.HasField("auto_hibernate_timeout_secs"),
+        "idle_ignore_outbound": config.HasField("idle_ignore_outbound"),
+    }
+    return [name for name, present in fields.items() if present]
+
+
 async def create_vm(service: Service, caller: Caller, request: pb.CreateVmRequest) -> pb.CreateVmResponse:
     return convert.created_to_wire(service, await service.create_machine(caller, wanted(request)))
 
@@ -67,13 +77,12 @@ async def fork_vm(service: Service, caller: Caller, request: pb.ForkVmRequest) -
         shared=request.shared,
         networks=request.networks,
     )
-    outbound = request.config.idle_ignore_outbound if request.config.HasField("idle_ignore_outbound") else None
     machine = await service.fork_machine(
         caller,
         request.source_vm_id,
         wanted(as_new),
         request.from_checkpoint,
-        idle_ignore_outbound=outbound,
+        given(request.config),
     )
     return convert.forked_to_wire(service, machine)
 

@@ -126,10 +126,11 @@ class Service(People, Protocol):
         ref: str,
         new: NewMachine,
         checkpoint: str = "",
-        *,
-        idle_ignore_outbound: bool | None = None,
+        given: Collection[str] = (),
     ) -> Machine:
-        """Returns when the copy runs; one of a stopped machine is starting. None inherits what the source has.
+        """Returns when the copy runs; one of a stopped machine is starting.
+
+        Of the idle settings it has those of `new` that are `given`, else the source's.
 
         Raises: as create_machine; NotFound; InvalidArgument for another size; WrongState for a source that cannot be
         forked now, Busy if something runs on it; whatever went wrong with a copy, of which then nothing is left."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openboxd.api import convert
 from openboxd.api.door import Method
-from openboxd.api.machines import wanted
+from openboxd.api.machines import given, wanted
 from openboxd.api.missing import not_offered
 from openboxd.api.ports import Service
 from openboxd.errors import NotSupported
@@ -52,16 +52,6 @@ async def delete_snapshot(
     own_only(request.org)
     await service.remove_snapshot(caller, request.name)
     return pb.DeleteSnapshotResponse()
-
-
-def given(config: pb.VmConfig) -> list[str]:
-    """Idle settings that are asked for: where the wire can tell, 0 and no are values, too."""
-    fields = {
-        "auto_suspend_secs": config.srf.HasField("auto_suspend_timeout_secs"),
-        "auto_hibernate_secs": config.srf.auto_hibernate_timeout_secs > 0,
-        "idle_ignore_outbound": config.HasField("idle_ignore_outbound"),
-    }
-    return [name for name, present in fields.items() if present]
 
 
 async def create_vm_from_snapshot(

@@ -55,11 +55,30 @@ class Client(SnapshotCalls, SleepCalls, PeopleCalls):
         return await self._connection.unary(f"{BOXD_API}CreateVm", request, pb.CreateVmResponse)
 
     async def fork(
-        self, source: str, name: str = "", *, checkpoint: str = "", labels: Mapping[str, str] | None = None
+        self,
+        source: str,
+        name: str = "",
+        *,
+        checkpoint: str = "",
+        labels: Mapping[str, str] | None = None,
+        auto_suspend: int | None = None,
+        auto_hibernate: int | None = None,
+        isolated: bool = False,
+        shared: bool = False,
     ) -> pb.ForkVmResponse:
-        """Answers when the copy runs; that of a stopped machine is starting then."""
+        """Answers when the copy runs; that of a stopped machine is starting then.
+
+        The idle timers are in seconds, 0 for none; None inherits the source's.
+        """
+        idle = pb.SrfConfig(auto_suspend_timeout_secs=auto_suspend, auto_hibernate_timeout_secs=auto_hibernate)
         request = pb.ForkVmRequest(
-            source_vm_id=source, name=name, from_checkpoint=checkpoint, labels=dict(labels or {})
+            source_vm_id=source,
+            name=name,
+            config=pb.VmConfig(srf=idle),
+            from_checkpoint=checkpoint,
+            labels=dict(labels or {}),
+            isolated=isolated,
+            shared=shared,
         )
         return await self._connection.unary(f"{BOXD_API}ForkVm", request, pb.ForkVmResponse, None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -37,16 +37,16 @@ class Forks(Base):
     """Make copies of machines."""
 
     async def fork_machine(
-        self, caller: Caller, ref: str, new: Wanted, checkpoint: str = "", *, idle_ignore_outbound: bool | None = None
+        self, caller: Caller, ref: str, new: Wanted, checkpoint: str = "", given: Collection[str] = ()
     ) -> Machine:
-        """Make a copy of a machine, or of what it was at a checkpoint. Labels come on top of the source's.
+        """Make a copy of a machine, or of what it was at a checkpoint.
+
+        Labels come on top of the source's; of the settings that it inherits those named in `given` are `new`'s.
 
         Returns when the copy runs and has answered; one of a stopped machine boots by itself. A caller who leaves
         meanwhile gets a whole machine or none.
         """
-        making = asyncio.create_task(
-            self._fork(caller, ref, new, checkpoint, idle_ignore_outbound), name=f"fork {ref}"
-        )
+        making = asyncio.create_task(self._fork(caller, ref, new, checkpoint, given), name=f"fork {ref}")
         self._background.add(making)
         making.add_done_callback(self._made)
         return await asyncio.shield(making)
@@ -57,10 +57,10 @@ class Forks(Base):
         if not making.cancelled() and (error := making.exception()) is not None:
             log.info("a fork was not made: %s", error)
 
-    async def _fork(self, caller: Caller, ref: str, new: Wanted, checkpoint: str, outbound: bool | None) -> Machine:
+    async def _fork(self, caller: Caller, ref: str, new: Wanted, checkpoint: str, given: Collection[str]) -> Machine:
         source = self.machine(caller, ref)
         found = self._checkpoint_to_fork(source, checkpoint) if checkpoint else None
-        machine = await self._creation.reserve(caller, new, _origin(source, found, new, outbound))
+        machine = await self._creation.reserve(caller, new, _origin(source, found, new, given))
         try:
             async with self._put_aside(caller, source, found) as (capture, label):
                 await self._creation.furnish(machine, capture / "disk.raw", new.routes)
@@ -113,15 +113,12 @@ def _is_a_disk(put_aside: Path) -> bool:
     return [file.name for file in put_aside.iterdir()] == ["disk.raw"]
 
 
-def _origin(source: Machine, found: Checkpoint | None, new: Wanted, outbound: bool | None) -> Origin:
+def _origin(source: Machine, found: Checkpoint | None, new: Wanted, given: Collection[str]) -> Origin:
     size = found.size if found else source.size
     _refuse_hardware(source, size, new)
     labels = {**source.labels, **new.labels}
     names.check_labels(labels)
-    settings = {name: getattr(source, name) for name in INHERITED}
-    own = {"auto_suspend_secs": new.auto_suspend_secs, "auto_hibernate_secs": new.auto_hibernate_secs}
-    settings |= {name: secs for name, secs in own.items() if secs}
-    settings |= {} if outbound is None else {"idle_ignore_outbound": outbound}
+    settings = {name: getattr(source, name) for name in INHERITED if name not in given}
     at = changes.deadline_ms(source.delete_after_secs, source.delete_after_cron, time.time_ns() // 1_000_000)
     timer = {
         "delete_at_ms": at,

@@ -34,6 +34,24 @@ if TYPE_CHECKING:
 @click.option(
     "--label", "labels", type=LABEL, multiple=True, metavar="KEY=VALUE", help="A further label; may be repeated."
 )
+@click.option(
+    "--auto-suspend-timeout",
+    "auto_suspend",
+    type=click.IntRange(0),
+    metavar="SECONDS",
+    help="Suspend the copy when nobody has used it for so long; 0 for never (default: as NAME).",
+)
+@click.option(
+    "--auto-hibernate-timeout",
+    "auto_hibernate",
+    type=click.IntRange(0),
+    metavar="SECONDS",
+    help="Hibernate the copy when nobody has used it for so long; 0 for never (default: as NAME).",
+)
+@click.option(
+    "--isolated", is_flag=True, help="Give the copy no way to boxd from inside (a copy of an isolated one has none)."
+)
+@click.option("--shared", is_flag=True, help="Let all members of NAME's organization use the copy.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for a copy that has to boot.")
 @pass_state
 def fork(
@@ -42,14 +60,18 @@ def fork(
     name: str | None,
     checkpoint: str | None,
     labels: tuple[tuple[str, str], ...],
+    auto_suspend: int | None,
+    auto_hibernate: int | None,
+    isolated: bool,
+    shared: bool,
     no_wait: bool,
 ) -> None:
     """Make machine NEW, a copy of machine NAME as it is now: memory, disk and processes go on in both.
 
-    NAME goes on; it is paused for a fraction of a second. The copy is a machine of its own, with its own address and
-    keys, and has the size, labels and settings of NAME, but not its checkpoints, routes and exposed ports. What was
-    connected to NAME stays connected to NAME. A stopped machine is copied from its disk, and its copy boots. Without
-    NEW the copy is called <name>-fork.
+    NAME goes on; it is paused for a fraction of a second. The copy is a machine of its own, with its own address
+    and keys, and has the size, labels and settings of NAME, but not its checkpoints, routes and exposed ports.
+    What was connected to NAME stays connected to NAME. It is yours alone unless you share it. A stopped machine
+    is copied from its disk, and its copy boots. Without NEW the copy is called <name>-fork.
 
     With --json: {name, id, status, url, source, boot}.
     """
@@ -57,7 +79,16 @@ def fork(
     async def work(client: Client) -> GetVmResponse:
         with going_on(f"the fork of {machine} goes on; see 'boxd machine list'"):
             async with watching(client, machine, f"forking {machine}"):
-                made = await client.fork(machine, name or "", checkpoint=checkpoint or "", labels=dict(labels))
+                made = await client.fork(
+                    machine,
+                    name or "",
+                    checkpoint=checkpoint or "",
+                    labels=dict(labels),
+                    auto_suspend=auto_suspend,
+                    auto_hibernate=auto_hibernate,
+                    isolated=isolated,
+                    shared=shared,
+                )
             if no_wait:
                 return await client.machine(made.vm_id)
             async with watching(client, made.vm_id, f"starting {made.name}"):
