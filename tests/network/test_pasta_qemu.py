@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from openboxd.network.addresses import GATEWAY
+from openboxd.network.addresses import GATEWAY, RESOLVER, host_resolver
 from tests.lab import Lab, run
-from tests.network.namespaces import HOST, WORLD, World, world
+from tests.network.namespaces import HOST, WORLD, World, in_namespace, world
 from tests.network.test_bridge import Service
 from tests.network.test_pasta import OWN_DEVICE, SOURCE, SYSTEM_PYTHON
+from tests.network.test_reach import NameService
 from tests.qemu.tinyguest import write_initrd
 
 pytestmark = [
@@ -45,6 +46,7 @@ echo UP
 n=0; while [ $n -lt 50 ] && ! nc -w 1 {WORLD} 80 </dev/null >/dev/null 2>&1; do n=$((n+1)); sleep 0.2; done
 ask {WORLD} 80
 for place in "{GATEWAY} 5000" "{GATEWAY} 5001" "{HOST} 5000" "10.213.0.2 5001"; do ask $place; done
+echo "LOOKED UP $(nslookup world.test {RESOLVER} 2>&1 | tr '\n' ' ')"
 # Forged: what is the host's loopback, by way of the card.
 ip addr flush dev lo; ip route del local 127.0.0.0/8 table local 2>/dev/null
 ip route add 127.0.0.0/8 via {GATEWAY} dev eth0
@@ -115,12 +117,16 @@ def directory(lab: Lab) -> Iterator[Path]:
 
 
 def test_a_guest_reaches_the_world_and_nothing_of_the_host(place: World, directory: Path) -> None:
-    services = [
+    services: list[Service | NameService] = [
         Service(place.world, WORLD, 80, socket.SOCK_STREAM, b"world for "),
         Service(place.host, "127.0.0.1", 5001, socket.SOCK_STREAM, b"loopback for "),
         Service(place.host, "0.0.0.0", 5000, socket.SOCK_STREAM, b"host for "),
     ]
-    network = f"user,id=net,net=10.213.0.0/16,host={GATEWAY},dns=10.213.0.2,dhcpstart={ADDRESS}"
+    resolver = host_resolver()
+    if resolver:  # here it is nobody's but ours
+        in_namespace(place.world, f"ip addr add {resolver}/32 dev lo")
+        services.append(NameService(place.world, {"world.test": WORLD}, resolver))
+    network = f"user,id=net,net=10.213.0.0/16,host={GATEWAY},dns={RESOLVER},dhcpstart={ADDRESS}"
     qemu = [
         *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-m", "256", "-nodefaults", "-display", "none"),
         *("-kernel", directory / "vmlinuz", "-initrd", directory / "initrd", "-serial", "stdio", "-no-reboot"),
@@ -150,6 +156,8 @@ def test_a_guest_reaches_the_world_and_nothing_of_the_host(place: World, directo
     answers = {place: answer for place, _, answer in (line.partition(" ") for line in asked)}
     assert answers.pop(f"{WORLD}:80") == f"world for {HOST}", found
     print(f"\nof others: {answers}")
+    [looked_up] = [line for line in found["said"] if line.startswith("LOOKED UP ")]
+    assert WORLD in looked_up or not resolver, looked_up
     assert len(answers) == 5
     assert set(answers.values()) == {""}, found
     assert (found["restricted"], found["left"]) == (False, [])

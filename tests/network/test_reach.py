@@ -213,10 +213,10 @@ class EchoService:
 class NameService:
     """A name server for some names; others do not exist."""
 
-    def __init__(self, namespace: str, names: dict[str, str]) -> None:
+    def __init__(self, namespace: str, names: dict[str, str], address: str = WORLD) -> None:
         program = (
             f"import socket,struct; N={names!r}; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n"
-            f"s.bind(('{WORLD}',53)); print('up',flush=True)\n"
+            f"s.bind(('{address}',53)); print('up',flush=True)\n"
             "while True:\n"
             "  d,a=s.recvfrom(999); p=12; L=[]\n"
             "  while d[p]: L.append(d[p+1:p+1+d[p]].decode().lower()); p+=1+d[p]\n"
