@@ -16,6 +16,13 @@ os.environ.setdefault("BOXD_NETWORK", "user")  # no test's daemon sets up anythi
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever uses the lab is a test with real guests, wherever it stands."""
+    for item in items:
+        if "lab" in getattr(item, "fixturenames", ()):
+            item.add_marker("guest")
+
+
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
     """A place with an image and a machine that has booted once; see tests.lab."""

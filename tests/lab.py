@@ -16,6 +16,7 @@ Two sessions can have labs at the same time if each has a slot of its own: BOXD_
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import secrets
@@ -62,8 +63,19 @@ def run(*arguments: object, **options: Any) -> str:
 
 @contextlib.contextmanager
 def mounted() -> Iterator[Path]:
-    """The filesystem, empty of what an interrupted session left."""
+    """The filesystem, empty of what an interrupted session left. One session at a time has it."""
     CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "session.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AssertionError(f"another session has the lab in {CACHE}; set BOXD_TEST_SLOT to 2, 3 or 4") from None
+        with _mounted() as mount:
+            yield mount
+
+
+@contextlib.contextmanager
+def _mounted() -> Iterator[Path]:
     end_leftovers()
     disk = CACHE / "disk.xfs"
     if not disk.exists():
