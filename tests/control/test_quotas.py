@@ -130,6 +130,19 @@ async def test_bytes_of_the_pool(world: World) -> None:
     await world.save("two", "db")
 
 
+async def test_a_machine_is_not_put_to_disk_beyond_the_quota(world: World) -> None:
+    await world.machine()
+    await limit(world, pool_bytes=400 * MIB)  # its memory may take 512
+    with pytest.raises(Exhausted, match=r"hibernate of machine 'web' was refused; it is running: .* of disks"):
+        await world.control.hibernate_machine(OWNER, "web")
+    await world.control.suspend_machine(OWNER, "web")
+    with pytest.raises(Exhausted, match="it is suspended"):
+        await world.control.hibernate_machine(OWNER, "web")
+    await limit(world, pool_bytes=2 * GIB)
+    await world.control.hibernate_machine(OWNER, "web")
+    assert world.control.machine(OWNER, "web").status is MachineStatus.HIBERNATED
+
+
 async def test_another_user_is_not_concerned(world: World) -> None:
     await world.machine()
     await limit(world, machines=1, vcpu=1)

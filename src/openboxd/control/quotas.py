@@ -20,6 +20,7 @@ from openboxd.ports import Pool
 from openboxd.worker.metering import Meter
 from openboxd.worker.orders import (
     RESERVE_BYTES,
+    Hibernate,
     Order,
     Reboot,
     Resize,
@@ -37,6 +38,9 @@ from openboxd.worker.orders import (
 
 LIVE = frozenset({MachineStatus.PENDING, MachineStatus.STARTING, MachineStatus.RUNNING, MachineStatus.SUSPENDED})
 """States in which vCPUs and memory count. One that stands by may go on at any moment."""
+
+CAPTURES = (Save, SaveSnapshot, Hibernate)
+"""Orders that write a guest's memory into the pool."""
 
 STARTS = (Start, StartFrom, Reboot, Restore, Wake, Resume)
 
@@ -82,7 +86,7 @@ class Quotas:
         """What counts now; of machine `without` its vCPUs and memory are left out."""
         machines = self._machines(user_id)
         sizes = [size for machine in machines if machine.id != without for size in self._live(machine)]
-        saving = [self._save_bytes(m) for m in machines if isinstance(self._current(m.id), Save | SaveSnapshot)]
+        saving = [self._save_bytes(m) for m in machines if isinstance(self._current(m.id), CAPTURES)]
         weights = self._store.weights([machine.id for machine in machines])
         return Quota(
             machines=len(machines),
@@ -106,7 +110,7 @@ class Quotas:
             WrongState: so it is for a restore, which takes the captured size.
         """
         owner, what = machine.owner_id, f"{order} of machine '{machine.name}' was refused; it is {machine.status}"
-        if isinstance(order, Save | SaveSnapshot):
+        if isinstance(order, CAPTURES):
             owner = order.owner_id if isinstance(order, SaveSnapshot) else owner
             self._check(owner, self.used(owner), Quota(pool_bytes=self._save_bytes(machine)), what)
         elif isinstance(order, Resize | Restore) or (isinstance(order, STARTS) and machine.status not in LIVE):
