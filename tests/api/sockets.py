@@ -9,7 +9,7 @@ import json
 from openboxd.api.exchange import PATH
 from tests.fakes.service import KEY
 
-LIMIT = 15
+LIMIT = 30
 
 
 async def connect(address, **options):

@@ -19,7 +19,7 @@ from openboxd.api.server import serve
 from openboxd.model import GIB
 from tests.fakes.service import KEY, FakeService
 
-LIMIT = 20
+LIMIT = 60
 BOXD = Path(sys.executable).with_name("boxd")
 
 

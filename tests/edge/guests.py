@@ -11,7 +11,7 @@ from openboxd.edge.gate import Gate, Limits
 from openboxd.edge.listener import listen_tcp
 from openboxd.edge.streams import Stream, dial_tcp
 
-LIMIT = 10.0
+LIMIT = 30.0
 """Seconds in which anything here must happen."""
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -20,7 +20,7 @@ from openboxd.guest.channel import Timing
 from openboxd.guest.connector import ChannelAgent, ChannelConnector, Questions
 
 T = TypeVar("T")
-LIMIT = 20.0
+LIMIT = 40.0
 PYTHON = os.environ.get("BOXD_TEST_AGENT_PYTHON", sys.executable)  # what the agent runs on
 FAST = Timing(first_wait=0.3, last_wait=1.0)
 LABEL = "web"

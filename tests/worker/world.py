@@ -37,7 +37,7 @@ from tests.fakes.hypervisor import FakeHypervisor
 from tests.fakes.killing import Switch, mortal
 
 OWNER = Caller("u_owner", "key_owner")
-LIMIT = 10.0
+LIMIT = 30.0
 
 
 class FakeBuilder:
@@ -221,5 +221,8 @@ class World:
         found += [
             f"machine of nobody: {d.name}" for d in (self.pool.root / "machines").iterdir() if d.name not in known
         ]
+        images = {image.digest for image in self.store.images()}
+        on_disk = {path.name for path in (self.pool.root / "images").iterdir()}
+        found += [f"image: {digest}" for digest in images - on_disk]
         found += [f"run of nobody: {p.spec.run_id}" for p in self.host.alive() if p.spec.machine_id not in known]
         return found
