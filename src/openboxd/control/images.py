@@ -118,6 +118,7 @@ class Images:
             image = await steps.run("build", lambda: self._builder.build(name, staging, build.tell))
             steps.undo("drop the image", lambda: asyncio.to_thread(self._pool.discard, final))
             await steps.run("publish", lambda: asyncio.to_thread(self._pool.publish, staging, final))
+            steps.undo("forget the image", lambda: self._store.delete_image(digest))
             await steps.run("record", lambda: self._store.add_image(image))
             steps.commit()
         except BaseException:
