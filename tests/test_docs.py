@@ -24,6 +24,21 @@ def test_every_step_has_its_row(points: dict[str, list[str]]) -> None:  # noqa: 
     assert set(told) == announced
 
 
+def test_every_step_in_the_code_is_announced(points: dict[str, list[str]]) -> None:  # noqa: F811
+    """Steps that no operation of the loops passes would be tested by none of them."""
+    announced = {point.split(" ", 1)[1] for passed in points.values() for point in passed}
+    source = "\n".join(path.read_text() for path in (ROOT / "src/openboxd").rglob("*.py"))
+    calls = re.findall(r"\bsteps\.run\(\s*([^,\s]+),", source)
+    names = {re.sub(r"^[A-Z_]+$", lambda constant: _value(source, constant[0]), call).strip('"') for call in calls}
+    assert len(names) > 20
+    assert names <= announced
+
+
+def _value(source: str, constant: str) -> str:
+    """The text that a constant stands for."""
+    return re.findall(rf'^{constant} = ("[^"]+")$', source, flags=re.MULTILINE)[0]
+
+
 def test_the_tests_that_pages_name_exist() -> None:
     for page in ("crash-safety.md", "field-cases.md"):
         text = (ROOT / "docs" / page).read_text()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from openboxd.model import MachineStatus as S
 from openboxd.worker.steps import no_fault
@@ -11,7 +11,7 @@ from tests.worker.world import OWNER, World
 Action = Callable[[World], Awaitable[object]]
 
 
-def _from(status: S, action: Action) -> Action:
+def when(status: S, action: Action) -> Action:
     """The action on machine `web` in this status; what brings it there is not failed."""
 
     async def act(world: World) -> None:
@@ -20,6 +20,8 @@ def _from(status: S, action: Action) -> Action:
             await world.control.suspend_machine(OWNER, "web")
         elif status is S.HIBERNATED:
             await world.control.hibernate_machine(OWNER, "web")
+        elif status is S.STOPPED:
+            await world.control.stop_machine(OWNER, "web")
         world.fault = fault
         world.steps.clear()
         await action(world)
@@ -51,6 +53,10 @@ async def _stop(world: World) -> None:
     await world.control.stop_machine(OWNER, "web")
 
 
+async def _destroy(world: World) -> None:
+    await world.control.destroy_machine(OWNER, "web")
+
+
 MOVES: dict[str, tuple[S, Action, S]] = {
     "suspend": (S.RUNNING, _suspend, S.SUSPENDED),
     "resume": (S.SUSPENDED, _resume, S.RUNNING),
@@ -59,10 +65,14 @@ MOVES: dict[str, tuple[S, Action, S]] = {
     "wake": (S.HIBERNATED, _wake, S.RUNNING),
     "restore-suspended": (S.SUSPENDED, _restore, S.RUNNING),
     "restore-hibernated": (S.HIBERNATED, _restore, S.RUNNING),
+    "restore-stopped": (S.STOPPED, _restore, S.RUNNING),
     "stop-suspended": (S.SUSPENDED, _stop, S.STOPPED),
 }
 
-ACTIONS: dict[str, Action] = {name: _from(status, action) for name, (status, action, _) in MOVES.items()}
+ACTIONS: dict[str, Action] = {
+    **{name: when(status, action) for name, (status, action, _) in MOVES.items()},
+    "destroy-hibernated": when(S.HIBERNATED, _destroy),
+}
 
 FORWARD = {
     "hibernate": ("before end", "after end"),
@@ -70,11 +80,37 @@ FORWARD = {
     "wake": ("before show", "after show", "before drop", "after drop"),
     "restore-suspended": ("after swap", "before resume", "after resume"),
     "restore-hibernated": ("after swap", "before resume", "after resume"),
+    "restore-stopped": ("after swap", "before resume", "after resume"),
 }
 """Points after which an operation goes forward in spite of one failure."""
 
 LATE = {"stop-suspended": (S.RUNNING,)}
 """States that a failure may leave besides the one before: what was to be stopped runs, as others do then."""
+
+
+TURNS: dict[str, tuple[str, ...]] = {
+    "suspend": ("show",),
+    "resume": ("resume", "answer", "show"),
+    "hibernate": ("show",),
+    "hibernate-suspended": ("show",),
+    "wake": ("own", "resume", "answer"),
+    "stop-suspended": ("go on", "shut down", "end"),
+}
+"""Steps in which a killed daemon leaves the machine as it was or as it is to be; it is the first before, and the
+second after. A restore has none of these: whoever kills at the swap finds it carried out."""
+
+
+async def check_after_kill(world: World, name: str, point: str, passed: Sequence[str]) -> None:
+    """The state that the next daemon has found it in, or brought it to; `passed` are the points of the operation."""
+    before, _, after = MOVES[name]
+    status, step = world.control.machine(OWNER, "web").status, point.split(" ", 1)[1]
+    turns = TURNS.get(name, ())
+    if step in turns:
+        assert status in (before, after, *LATE.get(name, ())), point
+    else:
+        turn = next(i for i, p in enumerate(passed) if p.split(" ", 1)[1] in (turns or ("swap",)))
+        assert status is (before if passed.index(point) < turn else after), point
+    await check_value(world, restored=name.startswith("restore") and status is after)
 
 
 async def check(world: World, name: str, point: str) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from openboxd.errors import BoxdError, MachineLost, OperationFailed
 from openboxd.model import CheckpointStatus, MachineStatus
-from tests.worker.test_faults import ACTIONS, points, prepared, whole  # noqa: F401  (a fixture)
+from tests.worker.outcomes import whole
+from tests.worker.test_faults import ACTIONS, points, prepared  # noqa: F401  (a fixture)
 from tests.worker.world import OWNER, World
 
 DYING = ("save", "restore", "stop", "reboot", "rename", "new", "suspend", "hibernate", "wake")

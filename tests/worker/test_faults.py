@@ -15,17 +15,11 @@ import pytest
 from openboxd.api.ports import NewMachine
 from openboxd.errors import BoxdError
 from openboxd.model import MIB, CheckpointStatus, MachineStatus
-from openboxd.worker.orders import SETTLED
-from openboxd.worker.states import ASLEEP
 from tests.worker import sleeping, snapshotting
+from tests.worker.outcomes import OTHER_NAME, called_web, check_after_kill, check_web, no_half_copy, whole
 from tests.worker.world import LIMIT, OWNER, World
 
 Action = Callable[[World], Awaitable[object]]
-
-OTHER_NAME = "other-name"
-
-REBOOTING = ("reboot", "resize", "rename")
-"""What is only in memory is gone afterwards."""
 
 
 async def _save(world: World) -> None:
@@ -59,18 +53,17 @@ async def _rename(world: World) -> None:
     await world.control.rename_machine(OWNER, "web", OTHER_NAME)
 
 
-async def _rename_stopped(world: World) -> None:
-    await world.control.stop_machine(OWNER, "web")
-    world.steps.clear()
-    await world.control.rename_machine(OWNER, "web", OTHER_NAME)
-
-
 async def _destroy(world: World) -> None:
     await world.control.destroy_machine(OWNER, "web")
 
 
 async def _new(world: World) -> None:
     await world.control.create_machine(OWNER, NewMachine(name="other", vcpu=1, memory_bytes=512 * MIB))
+    await _boots(world)
+
+
+async def _boots(world: World) -> None:
+    """Who makes a machine that boots is answered before it has."""
     machine = await world.settled("other")
     if machine.status is not MachineStatus.RUNNING:
         raise OSError(machine.status)
@@ -78,6 +71,11 @@ async def _new(world: World) -> None:
 
 async def _fork(world: World) -> None:
     await world.control.fork_machine(OWNER, "web", NewMachine(name="other"))
+
+
+async def _fork_stopped(world: World) -> None:
+    await _fork(world)
+    await _boots(world)
 
 
 async def _fork_checkpoint(world: World) -> None:
@@ -112,12 +110,14 @@ ACTIONS: dict[str, Action] = {
     "reboot": _reboot,
     "resize": _resize,
     "rename": _rename,
-    "rename-stopped": _rename_stopped,
+    "rename-stopped": sleeping.when(MachineStatus.STOPPED, _rename),
     "destroy": _destroy,
     "new": _new,
     "new-warm": _new_warm,
     "warm": _warm,
     "fork": _fork,
+    "fork-stopped": sleeping.when(MachineStatus.STOPPED, _fork_stopped),
+    "fork-hibernated": sleeping.when(MachineStatus.HIBERNATED, _fork),
     "fork-checkpoint": _fork_checkpoint,
     "build": _build,
     **snapshotting.ACTIONS,
@@ -162,69 +162,6 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return found
 
 
-async def no_half_copy(world: World, name: str) -> None:
-    """A copy goes on where its source stood, or is not there: nobody meets one that has lost its memory."""
-    found = [machine for machine in world.control.machines(OWNER) if machine.source]
-    for machine in found:
-        assert machine.status is MachineStatus.RUNNING, machine
-        expected = "old\n" if name in ("fork-checkpoint", "new-from-snapshot") else "new\n"
-        assert await world.sh("get v", machine.name) == expected
-        assert await world.sh("hostname", machine.name) == f"{machine.name}\n"
-
-
-async def called_web(world: World) -> None:
-    """Whichever name a rename that failed has left: the machine has one of the two, and can be renamed again."""
-    found = [machine for machine in world.control.machines(OWNER) if machine.name in ("web", OTHER_NAME)]
-    assert len(found) <= 1
-    if found and found[0].name == OTHER_NAME:
-        await world.control.rename_machine(OWNER, OTHER_NAME, "web")
-
-
-async def whole(world: World) -> None:
-    """What holds after any failure and any recovery: nothing half, nothing left, and undo works."""
-    assert world.leftovers() == []
-    for machine in world.control.machines(OWNER):
-        assert machine.status in SETTLED | ASLEEP
-    if not any(machine.name == "web" for machine in world.control.machines(OWNER)):
-        return
-    views = {view.checkpoint.name: view.checkpoint for view in await world.control.checkpoints(OWNER, "web")}
-    assert all(c.status in (CheckpointStatus.READY, CheckpointStatus.FAILED) for c in views.values())
-    for name, checkpoint in views.items():
-        if checkpoint.status is CheckpointStatus.READY:
-            await world.control.restore_checkpoint(OWNER, "web", name)
-            expected = "old" if name == "good" else "new"
-            assert await world.sh("get v") == f"{expected}\n"
-            assert await world.sh("read file") == expected
-    if "new" in views and views["new"].status is CheckpointStatus.READY:
-        await world.control.remove_checkpoint(OWNER, "web", "new")
-    if world.control.machine(OWNER, "web").status is MachineStatus.RUNNING:
-        await world.save("after")
-    assert world.leftovers() == []
-
-
-async def check_web(world: World, name: str, point: str) -> None:
-    """Machine `web` after a failure: running as it was, unless the operation had passed its point of no return."""
-    step = point.split(" ", 1)[1]
-    if name == "destroy":
-        if point != "after forget":
-            await world.control.destroy_machine(OWNER, "web")
-        return
-    if name in sleeping.MOVES:
-        await sleeping.check(world, name, point)
-        return
-    machine = await world.settled()
-    if name == "rename-stopped":
-        assert machine.status is MachineStatus.STOPPED, point
-        return
-    if name in ("stop", *REBOOTING) and point != "before shut down" and machine.status is not MachineStatus.RUNNING:
-        assert machine.status is MachineStatus.STOPPED, point
-    else:
-        assert machine.status is MachineStatus.RUNNING, point
-        if name not in REBOOTING:
-            restored = name == "restore" and (step in ("resume", "answer") or point == "after swap")
-            assert await world.sh("get v") == ("old\n" if restored else "new\n"), point
-
-
 @pytest.mark.parametrize("name", ACTIONS)
 async def test_a_failure_at_any_step(name: str, points: dict[str, list[str]], tmp_path: Path) -> None:
     assert points[name], "the operation has no steps"
@@ -246,7 +183,9 @@ async def test_a_failure_at_any_step(name: str, points: dict[str, list[str]], tm
             else:
                 # Making a machine answers before its guest does: a failure after the commit is told by its status.
                 # A restore that has crossed over goes forward in spite of one failure.
-                late = (name == "new" and point.endswith("answer")) or name == "new-warm"  # which boots then
+                late = (
+                    name in ("new", "fork-stopped") and point.endswith("answer")
+                ) or name == "new-warm"  # which boots then
                 crossed = name == "restore" and point in ("after swap", "before resume", "after resume")
                 crossed = crossed or point in snapshotting.FORWARD.get(name, ())
                 crossed = crossed or point in sleeping.FORWARD.get(name, ())
@@ -284,9 +223,8 @@ async def test_the_daemon_killed_at_any_step(name: str, points: dict[str, list[s
             world.drop()
             world.fault = lambda reached: None
             await world.start()
+            await check_after_kill(world, name, point, points[name])
             await called_web(world)
-            if name in sleeping.MOVES and not name.startswith("restore"):
-                await sleeping.check_value(world)
             if name in snapshotting.ACTIONS:
                 await snapshotting.check(world)
             await no_half_copy(world, name)

@@ -16,7 +16,8 @@ import pytest
 
 from openboxd.model import GIB, CheckpointStatus, MachineStatus
 from tests.lab import run
-from tests.worker.test_faults import ACTIONS, called_web, points, prepared, whole  # noqa: F401  (a fixture)
+from tests.worker.outcomes import called_web, whole
+from tests.worker.test_faults import ACTIONS, points, prepared  # noqa: F401  (a fixture)
 from tests.worker.world import LIMIT, OWNER, World
 
 CUT = ("save", "restore", "remove", "stop", "reboot", "rename", "destroy", "new", "hibernate", "wake")
