@@ -14,7 +14,7 @@ import pytest
 from openboxd.host import pidfd
 from tests.guests import counting
 from tests.guests.counting import ZONE, ask
-from tests.lab import GOLDEN, HTTPS, Daemon, Lab
+from tests.lab import BOOTED, GOLDEN, HTTPS, Daemon, Lab
 
 pytestmark = pytest.mark.guest
 
@@ -22,6 +22,9 @@ EVERY = 0.02
 """Seconds between new connections."""
 
 ROUNDS = 10
+
+KEPT = ("id", "ssh_port", "public_ip")
+"""What a machine keeps when it is given another name."""
 
 
 @pytest.fixture
@@ -98,9 +101,26 @@ def test_routes_and_exposed_ports_lead_into_the_machine_and_end_with_it(
     daemon.boxd("machine", "stop", GOLDEN)
     status, text = ask(context)
     assert (status, text.strip()) == (503, f"machine '{GOLDEN}' is stopped; start it first")
-    daemon.boxd("machine", "remove", GOLDEN, "-y")
-    assert ask(context)[0] == 404
+    renamed(daemon, context)
+    daemon.boxd("machine", "remove", "silver", "-y")
+    assert ask(context, f"silver.{ZONE}")[0] == 404
     assert daemon.json("machine", "expose", "--list") == []
+
+
+def renamed(daemon: Daemon, context: ssl.SSLContext) -> None:
+    """The stopped machine gets a name that it keeps outside also when it goes back to before that. Its routes go with
+    it, and nothing else of it changes."""
+    before = daemon.json("machine", "get", GOLDEN)
+    daemon.boxd("machine", "rename", GOLDEN, "silver")
+    daemon.boxd("machine", "checkpoint", "restore", "silver", BOOTED, "-y")
+    after = daemon.json("machine", "get", "silver")
+    assert [after[key] for key in KEPT] == [before[key] for key in KEPT]
+    assert (after["name"], after["url"]) == ("silver", before["url"].replace(GOLDEN, "silver"))
+    counting.start(daemon, 9000, "silver")
+    for host in (f"silver.{ZONE}", f"api.silver.{ZONE}"):
+        assert ask(context, host)[1].split()[1:] == [host, "https"]
+        assert ask(context, host.replace("silver", GOLDEN))[0] == 404
+    assert counting.first_line(after["ssh_port"]).startswith("SSH-2.0-")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
