@@ -86,7 +86,7 @@ class Quotas:
         """What counts now; of machine `without` its vCPUs and memory are left out."""
         machines = self._machines(user_id)
         sizes = [size for machine in machines if machine.id != without for size in self._live(machine)]
-        saving = [self._save_bytes(m) for m in machines if isinstance(self._current(m.id), CAPTURES)]
+        saving = [self._save_bytes(m) for m in self._store.machines() if self._captures_for(m) == user_id]
         weights = self._store.weights([machine.id for machine in machines])
         return Quota(
             machines=len(machines),
@@ -111,7 +111,7 @@ class Quotas:
         """
         owner, what = machine.owner_id, f"{order} of machine '{machine.name}' was refused; it is {machine.status}"
         if isinstance(order, CAPTURES):
-            owner = order.owner_id if isinstance(order, SaveSnapshot) else owner
+            owner = _whose(order, machine)
             self._check(owner, self.used(owner), Quota(pool_bytes=self._save_bytes(machine)), what)
         elif isinstance(order, Resize | Restore) or (isinstance(order, STARTS) and machine.status not in LIVE):
             size = self._target(machine, order)
@@ -119,6 +119,11 @@ class Quotas:
                 more = Quota(vcpu=size.vcpu, memory_bytes=size.memory_bytes)
                 kind = WrongState if isinstance(order, Restore) else Exhausted
                 self._check(owner, self.used(owner, without=machine.id), more, what, kind)
+
+    def _captures_for(self, machine: Machine) -> str:
+        """Whose the capture of a machine will be that is written now; empty if there is none."""
+        order = self._current(machine.id)
+        return _whose(order, machine) if isinstance(order, CAPTURES) else ""
 
     def _target(self, machine: Machine, order: Order) -> Size | None:
         """The size that runs once the order is carried out; None if nothing more runs than before."""
@@ -168,6 +173,11 @@ class Quotas:
                     f"and {limit.written(asked)} more were asked for; "
                     f"{limit.remedy}, or ask the owner of this host for more"
                 )
+
+
+def _whose(order: Order, machine: Machine) -> str:
+    """A snapshot is of who saves it, every other capture of the machine's owner."""
+    return order.owner_id if isinstance(order, SaveSnapshot) else machine.owner_id
 
 
 def changed(quota: Quota, **values: int | None) -> Quota:

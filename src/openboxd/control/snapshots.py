@@ -32,7 +32,7 @@ class Snapshots(Base):
         worker = self._worker(caller, ref)
         names.check_snapshot_name(name)
         order = SaveSnapshot(snapshot_id=names.new_snapshot_id(), name=name, owner_id=caller.user_id)
-        await self._quotas.refresh(worker.machine.owner_id)
+        await self._quotas.refresh(caller.user_id)
         job = worker.submit(order, caller.user_id)
         await job.recorded()
         found = self.snapshot(caller, name)
