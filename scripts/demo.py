@@ -25,6 +25,7 @@ BOXD = Path(sys.executable).with_name("boxd")
 GUEST = Path(__file__).with_name("demo_guest.py")
 CHECKPOINT = "before-wreck"
 DAEMON_LIMIT = 60.0  # seconds until a started daemon must answer
+SAVE_LIMIT = 300.0  # seconds until a save that is under way must have ended
 TICK = 0.01  # seconds between two counts of the program in the machine
 
 
@@ -131,14 +132,26 @@ def machine_ready(name: str) -> None:
         say(f"making machine {name} (1 GiB of memory, 2 vCPUs)")
         made = timed(lambda: boxd_json("machine", "new", name, "--memory", "1G", "--vcpu", "2"))
         say(f"  it is {made[0]['status']} after {made[1]:.1f} s")
-    elif known[name] != "running":
+    elif known[name] not in ("running", "suspended", "hibernated"):  # one that sleeps is woken by whoever uses it
         say(f"starting machine {name}")
         boxd("machine", "start", name)
     else:
-        say(f"machine {name} runs already")
-    for checkpoint in boxd_json("machine", "checkpoint", "list", name):
-        if checkpoint["name"] == CHECKPOINT:
-            boxd("machine", "checkpoint", "remove", name, CHECKPOINT, "-y")
+        say(f"machine {name} is {known[name]} already")
+    forget_checkpoint(name)
+
+
+def forget_checkpoint(name: str) -> None:
+    """Remove the checkpoint of an earlier demo; one that was interrupted may still be saving it."""
+    end = time.monotonic() + SAVE_LIMIT
+    while True:
+        found = [c["status"] for c in boxd_json("machine", "checkpoint", "list", name) if c["name"] == CHECKPOINT]
+        if found != ["pending"]:
+            break
+        if time.monotonic() > end:
+            raise Wrong(f"checkpoint {CHECKPOINT} of an earlier demo is still being saved after {SAVE_LIMIT:.0f} s")
+        time.sleep(0.2)
+    if found:
+        boxd("machine", "checkpoint", "remove", name, CHECKPOINT, "-y")
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,62 @@ def test_the_guests_program_makes_loses_and_describes_its_data(tmp_path: Path) -
     assert '"rows": 0' in guest("look")
     with pytest.raises(subprocess.CalledProcessError):
         guest("ask")
+
+
+def test_the_guests_program_begins_anew_whatever_an_interrupted_demo_left(tmp_path: Path) -> None:
+    def guest(word: str) -> str:
+        argv = [sys.executable, SCRIPTS / "demo_guest.py", word]
+        return subprocess.run(argv, env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=True).stdout
+
+    guest("prepare")
+    before = json.loads(guest("start"))
+    left, content = json.loads(guest("ask")), guest("look")
+    assert left["pid"] == before["pid"]
+    guest("prepare")  # its program runs, its files and its database are there
+    program = Path(f"/proc/{before['pid']}/cmdline")
+    assert not program.exists() or program.read_bytes() == b"", "it has ended, waited for or not"
+    after = json.loads(guest("start"))
+    assert (after["pid"], after["pattern"]) != (before["pid"], before["pattern"])
+    again = json.loads(guest("look"))
+    assert (again["files"], again["rows"], again["only_in_log"]) == (50, 1200, 200)
+    assert again["content"] != json.loads(content)["content"]
+    guest("wreck")  # interrupted here: neither program nor files
+    guest("prepare")
+    assert json.loads(guest("look"))["files"] == 50
+
+
+@pytest.mark.parametrize(
+    ("status", "statuses", "expected"),
+    [
+        ("running", [["pending"], ["pending"], ["ready"]], []),  # interrupted while it saved
+        ("stopped", [["ready"]], [("machine", "start", "demo")]),
+        ("starting", [[]], [("machine", "start", "demo")]),  # which joins the start
+        ("suspended", [["failed"]], []),
+        ("hibernated", [[]], []),
+    ],
+)
+def test_a_demo_on_what_an_interrupted_one_left(
+    demo: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    status: str,
+    statuses: list[list[str]],
+    expected: list[tuple[str, ...]],
+) -> None:
+    listed = iter(statuses)
+    calls: list[tuple[str, ...]] = []
+
+    def answer(*words: str) -> list[dict[str, str]]:
+        if words == ("ls",):
+            return [{"name": "demo", "status": status}]
+        assert words == ("machine", "checkpoint", "list", "demo")
+        return [{"name": "mine", "status": "ready"}, *({"name": "before-wreck", "status": s} for s in next(listed))]
+
+    monkeypatch.setattr(demo, "boxd_json", answer)
+    monkeypatch.setattr(demo, "boxd", lambda *words: calls.append(words))
+    demo.machine_ready("demo")
+    removal = ("machine", "checkpoint", "remove", "demo", "before-wreck", "-y")
+    assert calls == [*expected, *([removal] if statuses[-1] else [])]
+    assert list(listed) == []
 
 
 @pytest.mark.parametrize("name", ["setup", "test", "demo"])
