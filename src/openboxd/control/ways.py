@@ -70,11 +70,12 @@ class WaysIn(Base):
         return self._domains.listed(machine)
 
     async def remove_custom_domain(self, caller: Caller, domain: str) -> None:
-        """Lead a domain nowhere. Raises NotFound, also for what others own."""
-        found = next((view for view in self.custom_domains(caller) if view.domain == domain), None)
-        if found is None:
-            raise NotFound(f"domain '{domain}' not found")
-        await self._domains.remove(self.machine(caller, found.machine.id, Act.MANAGE), domain)
+        """Lead a domain nowhere. Raises NotFound, also for that of a machine that the caller does not see."""
+        for machine in self.machines(caller, everywhere=True):
+            if any(view.domain == domain for view in self._domains.listed(machine)):
+                await self._domains.remove(self.machine(caller, machine.id, Act.MANAGE), domain)
+                return
+        raise NotFound(f"domain '{domain}' not found")
 
     def problems(self, machine: Machine) -> Sequence[str]:
         """What of a machine's ways in cannot be listened on, and why. The caller has got the machine from here."""
