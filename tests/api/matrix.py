@@ -32,11 +32,21 @@ class Is(Enum):
 
     GRANTED = "granted"  # the call was carried out, or refused for another reason than who calls
     DENIED = "PERMISSION_DENIED"
-    UNSEEN = "NOT_FOUND"  # exactly as if there were no such machine or organization
+    UNSEEN = "NOT_FOUND"  # exactly as if there were no such machine, organization or thing
     UNKNOWN = "UNAUTHENTICATED"
 
 
 G, D, U = Is.GRANTED, Is.DENIED, Is.UNSEEN
+
+
+class Thing(Enum):
+    """Something of the owner's that a call may name. The value is how one is told of that it does not exist."""
+
+    SNAPSHOT = "snapshot not found"
+    API_KEY = "API key '{}' not found"
+    SSH_KEY = "SSH key '{}' is not linked"
+    INVITATION = "there is no such invitation: it was used, revoked or has expired; ask for another one"
+    DOMAIN = "domain '{}' not found"  # of the machine that the call is about
 
 
 class Kind(Enum):
@@ -52,7 +62,11 @@ class Kind(Enum):
     KEEP = "taking something of a machine into an account"
     USAGE = "what a machine used"
     ACCOUNT = "things of an account that its private machines may use"
+    SNAPSHOT = "a snapshot of the owner's"
     PERSON = "an account"
+    KEY = "a key of the owner's"
+    INVITE = "an invitation to the organization"
+    DOMAIN = "a domain of a machine"
     HOST = "the host"
     ORG = "an organization"
     ORG_ADMIN = "managing an organization"
@@ -75,7 +89,11 @@ EXPECTED: dict[Kind, tuple[Is, ...]] = {
     Kind.KEEP: (G, G, U, G, G, D, D, U),
     Kind.USAGE: (G, D, U, D, D, D, D, D),
     Kind.ACCOUNT: (G, G, G, G, G, D, D, G),
+    Kind.SNAPSHOT: (G, U, U, G, G, D, D, U),
     Kind.PERSON: (G, G, G, D, D, D, D, D),
+    Kind.KEY: (G, U, U, D, D, D, D, D),
+    Kind.INVITE: (G, U, U, D, D, D, D, D),
+    Kind.DOMAIN: (G, D, U, G, G, D, U, U),
     Kind.HOST: (G, D, D, D, D, D, D, D),
     Kind.ORG: (G, G, U, D, D, D, D, D),
     Kind.ORG_ADMIN: (G, D, U, D, D, D, D, D),
@@ -85,7 +103,7 @@ EXPECTED: dict[Kind, tuple[Is, ...]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A call: its kind, and further fields of a request."""
+    """A call: its kind, and further fields of a request; a `Thing` stands for what names one of the owner's."""
 
     kind: Kind
     fields: dict[str, Any] = field(default_factory=dict)
@@ -95,12 +113,12 @@ def _rows(kind: Kind, names: str, **fields: Any) -> dict[str, Row]:
     return {name: Row(kind, fields) for name in names.split()}
 
 
+OWNERS_SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f owner@desk"
 SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4hsXZPEkyhUoD9YJXTtBuIQz7N0f2jVvQHSqoWqpCK me@laptop"
 
 ROWS: dict[str, Row] = {
     **_rows(Kind.ANY, "ListVms GetConfig Whoami SuggestVmName ListOrgs ListNetworks ListDisks ListCustomDomains"),
     **_rows(Kind.ANY, "Host.ListImages Host.RootCertificate"),
-    **_rows(Kind.ANY, "RemoveCustomDomain", domain="nobodys.example.org"),
     **_rows(Kind.MAKE, "CreateVm"),
     # -- machines
     **_rows(Kind.USE, "GetVm StartVm StopVm RebootVm SuspendVm ResumeVm HibernateVm WakeVm StreamLogs"),
@@ -117,6 +135,7 @@ ROWS: dict[str, Row] = {
     **_rows(Kind.USE, "CreateProxy DeleteProxy", name="docs", port=9000),
     **_rows(Kind.USE, "SetProxyPort", port="9000"),
     **_rows(Kind.MANAGE, "AddCustomDomain", domain="www.example.org"),
+    **_rows(Kind.DOMAIN, "RemoveCustomDomain", domain=Thing.DOMAIN),
     **_rows(Kind.USE, "ForkVm AttachDisk DetachDisk DesktopTunnel"),
     **_rows(Kind.USE, "SetBackupSchedule ClearBackupSchedule GetBackupSchedule ListBackups TriggerBackup"),
     **_rows(Kind.USE, "DeleteBackup RestoreBackup"),
@@ -129,16 +148,17 @@ ROWS: dict[str, Row] = {
     **_rows(Kind.USAGE, "GetVmUsage"),
     # -- accounts
     **_rows(Kind.KEEP, "CreateSnapshot", name="kept"),
-    **_rows(Kind.ACCOUNT, "ListSnapshots GetSnapshot DeleteSnapshot", name="none"),
-    **_rows(Kind.ACCOUNT, "Host.WaitSnapshot Host.VerifySnapshot", name="none"),
-    **_rows(Kind.ACCOUNT, "CreateVmFromSnapshot", snapshot="none"),
+    **_rows(Kind.ACCOUNT, "ListSnapshots"),
+    **_rows(Kind.SNAPSHOT, "GetSnapshot DeleteSnapshot Host.WaitSnapshot Host.VerifySnapshot", name=Thing.SNAPSHOT),
+    **_rows(Kind.SNAPSHOT, "CreateVmFromSnapshot", snapshot=Thing.SNAPSHOT),
     **_rows(Kind.PERSON, "ListApiKeys Host.ListSshKeys Host.GetAccount Host.Doctor"),
     **_rows(Kind.PERSON, "CreateApiKey", name="ci"),
-    **_rows(Kind.PERSON, "DeleteApiKey", id="key_none"),
+    **_rows(Kind.KEY, "DeleteApiKey", id=Thing.API_KEY),
     **_rows(Kind.PERSON, "LinkSshKey", pubkey=SSH_KEY),
-    **_rows(Kind.PERSON, "Host.UnlinkSshKey", fingerprint="SHA256:none"),
+    **_rows(Kind.KEY, "Host.UnlinkSshKey", fingerprint=Thing.SSH_KEY),
     **_rows(Kind.PERSON, "CreateOrg", name="another"),
-    **_rows(Kind.PERSON, "RevokeOrgInvite Host.AcceptOrgInvite", token="none"),
+    **_rows(Kind.PERSON, "Host.AcceptOrgInvite", token=Thing.INVITATION),
+    **_rows(Kind.INVITE, "RevokeOrgInvite", token=Thing.INVITATION),
     **_rows(Kind.PERSON, "ListTokens CreateToken RevokeToken ListPlans GetBilling CreateCheckoutSession"),
     **_rows(Kind.PERSON, "CreateBillingPortalSession SetVar ListVars RemoveVar SetSecretScope"),
     **_rows(Kind.HOST, "Host.ListUsers"),
@@ -148,10 +168,10 @@ ROWS: dict[str, Row] = {
     **_rows(Kind.HOST, "Host.RemoveImage", name="none"),
     # -- organizations
     **_rows(Kind.ORG, "GetOrgMembers"),
-    **_rows(Kind.ORG, "RemoveOrgMember", user_id="nobody"),
+    **_rows(Kind.ORG, "RemoveOrgMember", user_id="u_bob"),
     **_rows(Kind.ORG_ADMIN, "RenameOrg", name="team"),
     **_rows(Kind.ORG_ADMIN, "InviteOrgMember", email="dan@example.org"),
-    **_rows(Kind.ORG_ADMIN, "SetOrgMemberRole", user_id="nobody", role="member"),
+    **_rows(Kind.ORG_ADMIN, "SetOrgMemberRole", user_id="u_bob", role="member"),
     **_rows(Kind.ORG_ADMIN, "GetOrgUsage ListBillingActivity GetOrgBilling"),
     **_rows(Kind.ORG_OWNER, "Host.RemoveOrg"),
     **_rows(Kind.ORG, "GetOrgDomain GetOrgBackupsDefault GetOrgMachineDefaults GetOrgIdleIgnoreOutboundDefault"),

@@ -22,8 +22,11 @@ from openboxd.api import server
 from openboxd.api.ports import NewMachine
 from openboxd.control import accounts
 from openboxd.model import MIB, Caller, Machine, Membership, Org, OrgRole, User
-from tests.api.matrix import COLUMNS, EXPECTED, ROWS, Is, Kind, Row, Who
+from tests.api.matrix import COLUMNS, EXPECTED, OWNERS_SSH_KEY, ROWS, Is, Kind, Row, Thing, Who
 from tests.worker.world import LIMIT, OWNER, World
+
+FAULTS = ("UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED", "INTERNAL", "UNKNOWN", "no answer")
+"""No call that is granted ends so."""
 
 MACHINE_FIELDS = ("vm_id", "vm", "ref", "source_vm_id")
 ORG_FIELDS = ("org_id", "org")
@@ -36,6 +39,7 @@ CALLS: dict[str, MethodDescriptor] = {
 }
 OFFERED = {*server.METHODS, *(f"Host.{name}" for name in server.HOST_METHODS)}
 
+DOMAIN = "web.owners.example.org"
 ORG = Org("o_team", "team", 1)
 PEOPLE = {Who.OWNER: OWNER, Who.MEMBER: Caller("u_bob", "key_bob"), Who.OTHER: Caller("u_eve", "key_eve")}
 
@@ -46,6 +50,7 @@ class Stage:
     def __init__(self, world: World, address: str) -> None:
         self.world, self.address = world, address
         self.tokens: dict[Who, str] = {}
+        self.things: dict[Thing, str] = {}
         self.channel = grpc.aio.insecure_channel(address)
         self._orders: set[asyncio.Task[Any]] = set()
 
@@ -69,6 +74,8 @@ class Stage:
         if not any(org.id == ORG.id for org in store.orgs()):
             await store.add_org(ORG, OWNER.user_id)
         await store.put_member(Membership(ORG.id, "u_bob", OrgRole.MEMBER, 1))
+        if any(member.user_id == "u_eve" for member in store.members(ORG.id)):
+            await store.remove_member(ORG.id, "u_eve")
         for name, owner, shared in (("web", OWNER, True), ("solo", OWNER, False), ("side", OWNER, False)):
             await self._machine(name, owner, shared=shared)
         await self._machine("strange", PEOPLE[Who.OTHER], shared=False)
@@ -76,6 +83,38 @@ class Stage:
             solo = self.find("solo")
             assert solo is not None
             self.tokens[Who.ELSEWHERE] = (await self.world.control.mint_token(solo.id)).token
+
+    async def provide(self, row: Row, who: Who) -> None:
+        """Let there be what the request of a row names."""
+        for thing in row.fields.values():
+            if isinstance(thing, Thing):
+                self.things[thing] = await self._provide(thing, self.target(who))
+
+    async def _provide(self, thing: Thing, target: Machine) -> str:
+        """A thing of the owner's, by what calls name it."""
+        control, store = self.world.control, self.world.store
+        match thing:
+            case Thing.SNAPSHOT:
+                found = store.snapshot_named(OWNER.user_id, "base")
+                if found is None:
+                    found = await control.save_snapshot(OWNER, target.id, "base")
+                    await control.snapshot_done(OWNER, found.id)
+                return found.id
+            case Thing.API_KEY:
+                spare = next((key for key in store.api_keys(OWNER.user_id) if key.name == "spare"), None)
+                if spare is None:
+                    spare, _ = await control.create_api_key(OWNER, "spare", 0)
+                return spare.id
+            case Thing.SSH_KEY:
+                await control.link_ssh_key(OWNER, OWNERS_SSH_KEY, "desk", "")
+                return next(key.fingerprint for key in store.ssh_keys(OWNER.user_id) if key.device_id == "desk")
+            case Thing.INVITATION:
+                return (await control.invite(OWNER, ORG.id, "dan@example.org", "member"))[1]
+            case Thing.DOMAIN:
+                for machine in store.machines():
+                    if DOMAIN in [row.domain for row in store.custom_domains(machine.id)]:
+                        await control.remove_custom_domain(OWNER, DOMAIN)
+                return (await control.add_custom_domain(OWNER, target.id, DOMAIN)).domain
 
     async def _machine(self, label: str, owner: Caller, *, shared: bool) -> None:
         machine = self.find(label)
@@ -121,6 +160,7 @@ class Stage:
             values |= {next(f for f in MACHINE_FIELDS if f in known): self.target(who).id}
         if row.kind in ORG_KINDS:
             values |= {next(f for f in ORG_FIELDS if f in known): ORG.id}
+        values = {field: self.things[each] if isinstance(each, Thing) else each for field, each in values.items()}
         return kind(**{field: value for field, value in values.items() if field in known})
 
     async def told(self, name: str, row: Row, who: Who) -> str:
@@ -196,18 +236,24 @@ def expected(row: Row, who: Who) -> Is:
     return Is.UNKNOWN if who not in COLUMNS else EXPECTED[row.kind][COLUMNS.index(who)]
 
 
-def agrees(row: Row, who: Who, machine: Machine, told: str) -> bool:
+def unseen(stage: Stage, row: Row, machine: Machine) -> str:
+    """What somebody is told who may not see what the call is about: what everybody is told of what is not there."""
+    if row.kind in ORG_KINDS:
+        return f"NOT_FOUND: organization '{ORG.id}' not found"
+    for thing in row.fields.values():
+        if isinstance(thing, Thing):
+            return f"NOT_FOUND: {thing.value.format(stage.things[thing])}"
+    return f"NOT_FOUND: VM '{machine.id}' not found"
+
+
+def agrees(row: Row, who: Who, told: str, unseen: str) -> bool:
     """Whether that is what the caller was to be told."""
     status = told.partition(":")[0]
-    unseen = f"NOT_FOUND: VM '{machine.id}' not found"
-    if row.kind in ORG_KINDS:
-        unseen = f"NOT_FOUND: organization '{ORG.id}' not found"
     match expected(row, who):
         case Is.UNSEEN:
             return told == unseen
         case Is.GRANTED:
-            known = status not in ("UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED", "no answer")
-            return known and told != unseen
+            return status not in FAULTS and told != unseen
         case refusal:
             return status == refusal.value
 
@@ -225,8 +271,9 @@ async def test_everybody_is_told_what_the_matrix_says(stage: Stage) -> None:
         for who in Who:
             await stage.in_order()
             machine = stage.target(who)
+            await stage.provide(row, who)
             told = await stage.told(name, row, who)
-            if not agrees(row, who, machine, told):
+            if not agrees(row, who, told, unseen(stage, row, machine)):
                 wrong.append(f"{name} as {who.value}: {told} instead of {expected(row, who).name}")
     assert not wrong, "\n".join(wrong)
 
