@@ -17,6 +17,7 @@ import grpc
 import pytest
 
 from openboxd.api.inside import AT_ONCE, PER_MACHINE, RATE, Pace
+from openboxd.api.ports import NewMachine
 from openboxd.api.server import serve
 from openboxd.control.accounts import digest_of
 from openboxd.errors import Exhausted
@@ -115,6 +116,26 @@ async def test_a_token_is_good_for_its_machine_over_its_channel_and_nowhere_else
         outside = BoxdApiStub(channel).GetVm(pb.GetVmRequest(vm_id="web"), metadata=bearer(token))
         assert await refused(outside) is grpc.StatusCode.UNAUTHENTICATED
         assert await refused(BoxdApiStub(channel).ListVms(pb.ListVmsRequest())) is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_a_copy_holds_its_parents_token_and_can_do_nothing_with_it(doors: Doors) -> None:
+    token = await token_of(doors)
+    await doors.world.control.fork_machine(OWNER, "web", NewMachine(name="twin"))
+    async with api(doors, "twin") as stub:
+        for target in ("web", "twin"):
+            late = await refused(stub.GetVm(pb.GetVmRequest(vm_id=target), metadata=bearer(token)))
+            assert late is grpc.StatusCode.UNAUTHENTICATED, target
+        # Without a word of who it is, it is itself, from its first call on; and so is what it asks for.
+        away = await refused(stub.DestroyVm(pb.DestroyVmRequest(vm_id="twin")))
+        assert away is grpc.StatusCode.PERMISSION_DENIED
+        own = await token_of(doors, "twin")
+        assert (await stub.GetVm(pb.GetVmRequest(vm_id="twin"), metadata=bearer(own))).name == "twin"
+    status, _ = await ask(doors, "POST", "/v1/self/destroy", {"confirm_name": "web"}, "twin")
+    assert status == 400
+    async with api(doors) as stub:
+        assert (await stub.GetVm(pb.GetVmRequest(vm_id="web"), metadata=bearer(token))).name == "web"
+        other = await refused(stub.GetVm(pb.GetVmRequest(vm_id="web"), metadata=bearer(own)))
+        assert other is grpc.StatusCode.UNAUTHENTICATED
 
 
 async def test_a_token_ends_with_its_time_and_with_its_machine(doors: Doors) -> None:
