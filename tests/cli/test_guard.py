@@ -7,7 +7,9 @@ import signal
 
 import pytest
 
+from openboxd.api.server import serve
 from openboxd.model import MAX_CHECKPOINTS
+from tests.cli.conftest import Boxd
 from tests.fakes.service import KEY
 
 BAD = "echo bad >state; exit 3"
@@ -77,6 +79,18 @@ async def test_an_interruption_undoes_it_too(boxd, service, state, number, keep)
     assert (state.read_text(), service.restores) == (("bad\n", 0) if keep else ("good\n", 1))
     if keep:  # nothing but that ends it in the machine
         await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 20)
+
+
+async def test_a_daemon_that_ends_meanwhile_takes_nothing_back_and_the_way_back_is_told(service, state, tmp_path):
+    async with serve(service, "127.0.0.1:0") as address:
+        boxd = Boxd(address, tmp_path)
+        process = await boxd.start("machine", "guard", "web", "--", "echo bad >state; echo on; sleep 60")
+        assert await asyncio.wait_for(process.stdout.readline(), 20) == b"on\n"
+    _, err = await asyncio.wait_for(process.communicate(), 60)
+    _, name = checkpoints(service)
+    assert process.returncode == 125, err
+    assert f"to go back: boxd machine checkpoint restore web {name}" in err.decode()
+    assert (state.read_text(), service.restores) == ("bad\n", 0)
 
 
 async def test_a_save_that_is_refused_runs_nothing(boxd, service, state):
