@@ -197,6 +197,30 @@ async def test_five_swaps_under_load_fail_no_new_request(tmp_path: Path, request
     print(f"longest {max(waits) * 1000:.0f} ms, longest in the gate {longest} ms")
 
 
+async def test_a_request_that_several_swaps_cut_is_sent_again(tmp_path: Path) -> None:
+    """As where the guest is slow and somebody restores it again and again."""
+    guest, taken = Guest(), asyncio.Queue[None]()
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        taken.put_nowait(None)
+        await asyncio.Event().wait()
+
+    await guest.start(slow)
+    async with serving(tmp_path) as site:
+        gate = site.gate("web", guest)
+        asking = asyncio.create_task(site.ask(f"web.{ZONE}"))
+        for handler in (slow, slow, app):
+            await asyncio.wait_for(taken.get(), LIMIT)
+            await gate.hold(0)
+            await guest.kill()
+            await guest.start(handler)
+            gate.release()
+        assert (await asking).startswith(b"HTTP/1.1 200 ")
+        await gate.close()
+    await guest.kill()
+
+
 async def test_a_websocket_is_cut_once_and_a_new_one_waits_for_the_swap(tmp_path: Path) -> None:
     guest = Guest()
     await guest.start(app)

@@ -69,6 +69,10 @@ class Front:
         return bool(self.acme_email) and self.zone.rpartition(".")[2] not in PRIVATE
 
 
+RETRIES = 3
+"""How often. More would let an app that dies of a request die of it again and again."""
+
+
 def socket_of(domain: str) -> str:
     """The name of the socket behind a domain of one's own; no machine's name begins like this."""
     return f"={domain}"
@@ -131,11 +135,12 @@ def _route(match: Json, socket: str, front: Front) -> Json:
 
 
 def _proxy(socket: str) -> Json:
-    """A request without a body whose connection is cut by a swap is sent once more, and waits in the gate."""
+    """A request without a body whose connection is cut by a swap is sent again, and waits in the gate. A slow one may
+    be cut by several swaps."""
     return {
         "handler": "reverse_proxy",
         "upstreams": [{"dial": f"unix/{socket}"}],
-        "load_balancing": {"retries": 1, "try_interval": "20ms"},
+        "load_balancing": {"retries": RETRIES, "try_interval": "20ms"},
         "flush_interval": -1,
         "transport": {"protocol": "http", "keep_alive": {"enabled": False}, "compression": False},
     }
