@@ -17,7 +17,7 @@ from bench.result import Result
 from tests.guests.direct import direct
 from tests.lab import Lab, mounted
 
-NAMES = ("save", "restore", "fork", "new", "exec", "hold", "cycles", "growth", "peers")
+NAMES = ("save", "restore", "sleep", "fork", "new", "exec", "hold", "cycles", "growth", "peers")
 
 SHORT = Options(short=True, runs=2, sizes=(1024,), rates=(10,))
 """What shows that a benchmark works."""

@@ -1,0 +1,67 @@
+"""Sleep: to suspend and to hibernate, and to come back, until the guest runs and until it has answered."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+from bench.figures import quantile
+from bench.place import Place
+from bench.result import Result, Row
+from tests.guests.direct import sh
+
+WOKEN = re.compile(r"woken, runs after (\d+) ms, answers after (\d+) ms")
+
+Figures = Mapping[str, list[float]]
+"""Milliseconds of all runs, by column."""
+
+
+async def run(place: Place) -> Result:
+    """Every size, idle and busy: a guest that was busy when it fell asleep is busy again."""
+    rows: list[Row] = []
+    for size in place.options.sizes:
+        machine = await place.machine(size)
+        for rate in place.options.rates:
+            async with place.busy(machine, rate):
+                figures = await _measure(place, machine)
+            row: Row = {"MiB": size, "dirty MiB/s": rate, "runs": place.options.runs}
+            rows.append({**row, **{f"{name} p50": quantile(took, 0.5) for name, took in figures.items()}})
+    notes = (
+        "suspend, resume: as the daemon tells them; wake runs: until the vCPUs go on, answers: until the agent has "
+        "answered; replies: the call of the API until a first command in the guest has answered",
+    )
+    return Result("sleep", "Sleep (milliseconds)", rows, notes)
+
+
+async def _measure(place: Place, machine: str) -> Figures:
+    client, before = place.client, len(WOKEN.findall(place.daemon.log))
+    suspends, resumes, hibernates, resumed, woken = [], [], [], [], []
+    for _ in range(place.options.runs):
+        suspends.append(await client.suspend(machine) / 1000)
+        begun = time.monotonic()
+        resumes.append(await client.resume(machine) / 1000)
+        await sh(client, "true", machine)
+        resumed.append(1000 * (time.monotonic() - begun))
+        hibernates.append(await _timed(lambda: client.hibernate(machine)))
+        begun = time.monotonic()
+        await client.wake(machine)
+        await sh(client, "true", machine)
+        woken.append(1000 * (time.monotonic() - begun))
+    told = WOKEN.findall(place.daemon.log)[before:]
+    return {
+        "suspend": suspends,
+        "resume": resumes,
+        "resume replies": resumed,
+        "hibernate": hibernates,
+        "wake runs": [float(runs) for runs, _ in told],
+        "wake answers": [float(answers) for _, answers in told],
+        "wake replies": woken,
+    }
+
+
+async def _timed(action: Callable[[], Awaitable[None]]) -> float:
+    """Milliseconds that a call took."""
+    begun = time.monotonic()
+    await action()
+    return 1000 * (time.monotonic() - begun)
