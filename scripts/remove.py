@@ -29,7 +29,7 @@ DAEMON_LIMIT = 60.0
 """Seconds for a daemon to end by itself."""
 
 MADE = (
-    *("pool", "pool.xfs", "pool.xfs.new", ".pool.lock", "tls", "ssh", "caddy", "admin.key", "accel.json"),
+    *("pool", "pool.xfs", "pool.xfs.new", ".pool.lock", "tls", "ssh", "caddy", "admin.key", "accel.json", "reserve"),
     *("daemon.log", "demo-daemon.pid", "boxd.db-wal", "boxd.db-shm", "boxd.db.lock", "boxd.db"),
 )
 """What boxd makes in its data directory; last what tells that it is one."""

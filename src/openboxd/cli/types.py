@@ -36,7 +36,7 @@ class SizeType(click.ParamType[int, str]):
 
 
 class LimitType(click.ParamType[int, str]):
-    """A whole number, or a size, that something is limited to; 0 or `none` for no limit."""
+    """A whole number, or a size, that something is limited to; `none` for no limit, which the API calls 0."""
 
     name = "limit"
 
@@ -44,8 +44,10 @@ class LimitType(click.ParamType[int, str]):
         self._sizes = sizes
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if value in (0, "0", "none"):
+        if value in (0, "none"):
             return 0
+        if value == "0":
+            self.fail("0 would allow nothing, which is no limit that boxd knows; give a number, or none", param, ctx)
         if self._sizes:
             return SizeType().convert(value, param, ctx)
         if not str(value).isascii() or not str(value).isdigit() or int(value) >= 1 << 32:
