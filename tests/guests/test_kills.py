@@ -6,9 +6,13 @@ differs: a process, a file in the pool, a name on disk, a row.
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,8 +42,12 @@ STOP = (("machine", "stop", GOLDEN), ["before shut down", "after shut down", "af
 START = (("machine", "start", GOLDEN), ["before launch", "after launch", "after connect"])
 
 
+GOES_ON = 3.0
+"""Seconds; it is one on a host that has time (the figure is printed), and these tests share theirs with others."""
+
+
 def kill_at(daemon: Daemon, point: str, *command: str) -> float:
-    """Run a command against a daemon that dies at `point`; seconds since its death."""
+    """Run a command against a daemon that dies at `point`; when it died (of time.monotonic)."""
     daemon.end()
     daemon.program = [sys.executable, "-m", "tests.guests.killed_daemon", point]
     daemon.start()
@@ -59,7 +67,7 @@ def kill_at(daemon: Daemon, point: str, *command: str) -> float:
     _, error = caller.communicate(timeout=60)
     if caller.returncode:  # a command whose daemon vanished says so; one that had its answer already is done
         assert error.startswith(b"error: "), error
-    return time.monotonic() - died
+    return died
 
 
 def in_order(daemon: Daemon, point: str) -> list[str]:
@@ -108,17 +116,42 @@ def test_a_save(daemon: Daemon, point: str) -> None:
 
 
 def test_the_guest_goes_on_within_a_second_if_the_daemon_dies_in_the_pause(daemon: Daemon) -> None:
+    """By what the guest itself writes: twenty lines a second on its console."""
     prepared(daemon)
     console = next((daemon.home / "pool/machines").glob("*/console.log"))
     daemon.sh("sudo sh -c 'setsid sh -c \"while :; do echo beat > /dev/ttyS0; sleep 0.05; done\" >/dev/null 2>&1 &'")
-    kill_at(daemon, IN_THE_PAUSE, *SAVE[0])
-    died, seen = time.monotonic(), console.stat().st_size
-    while console.stat().st_size == seen:
-        assert time.monotonic() - died < 5, "the guest stands still"
-        time.sleep(0.005)
-    print(f"the guest was heard {1000 * (time.monotonic() - died):.0f} ms after the command had ended")
+    grew: list[float] = []
+    with watched(console, grew):
+        died = kill_at(daemon, IN_THE_PAUSE, *SAVE[0])
+        until_heard = time.monotonic() + 30
+        while len(heard := [moment for moment in list(grew) if moment > died]) < 2:
+            assert time.monotonic() < until_heard, "the guest stands still"
+            time.sleep(0.01)
+    took = heard[1] - died  # the first may have been written before the pause, and seen late
+    print(f"the guest was heard {1000 * took:.0f} ms after the daemon had died")
+    assert took < GOES_ON
     daemon.start()
     assert daemon.sh("echo on") == "on\n"
+
+
+@contextlib.contextmanager
+def watched(file: Path, grew: list[float]) -> Iterator[None]:
+    """Note the moments (of time.monotonic) at which a file is found longer, every 5 ms."""
+    over = threading.Event()
+
+    def watch() -> None:
+        seen = file.stat().st_size
+        while not over.wait(0.005):
+            if (size := file.stat().st_size) != seen:
+                seen = size
+                grew.append(time.monotonic())
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(watch)
+        try:
+            yield
+        finally:
+            over.set()
 
 
 @pytest.mark.parametrize("point", RESTORE[1])
