@@ -92,7 +92,8 @@ def guard(state: State, context: click.Context, machine: str, keep: bool, on_fai
     is removed afterwards, unless --keep says otherwise. A guard that was typed in the machine that is taken back ends
     in the restored machine, with the same exit status.
 
-    If the daemon is restarted meanwhile, nothing is taken back: the checkpoint stays, to be restored by hand.
+    If the daemon ends or is restarted meanwhile the machine may stay as it is, with the checkpoint, to be restored by
+    hand; a guard that was typed in the machine takes nothing back then.
 
     The exit status is COMMAND's own; 125: it could not be run, as when there are 10 checkpoints already, or its end
     is unknown; 130: Ctrl-C.
