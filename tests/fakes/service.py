@@ -52,21 +52,8 @@ from openboxd.model import (
     User,
     Verification,
 )
-from openboxd.worker.orders import (
-    Already,
-    Order,
-    Reboot,
-    Refuse,
-    Remove,
-    Rename,
-    Resize,
-    Restore,
-    Save,
-    Situation,
-    Start,
-    Stop,
-    admit,
-)
+from openboxd.worker.admission import Already, Refuse, Situation, admit
+from openboxd.worker.orders import Order, Reboot, Remove, Rename, Resize, Restore, Save, Start, Stop
 from tests.fakes.service_exec import LocalExec
 from tests.fakes.service_files import LocalFiles
 from tests.fakes.service_forks import ServiceForks
@@ -83,6 +70,7 @@ class FakeService(ServiceForks, ServiceSnapshots, ServiceSleep, ServiceRoutes):
     """See api.ports.Service. Build it inside a running loop; `close` ends what it started."""
 
     zone = "boxd.test"
+    https_port = 443
     ssh_host_key = "ssh-ed25519 AAAAfake"
     data_dir = "/var/lib/boxd"
 

@@ -10,25 +10,21 @@ from hypothesis import strategies as st
 
 from openboxd.errors import AlreadyExists, Busy, NotFound, WrongState
 from openboxd.model import GIB, MIB, Checkpoint, CheckpointStatus, Machine, MachineStatus, Size, Space
+from openboxd.worker.admission import Accept, Already, Refuse, Situation, admit
 from openboxd.worker.orders import (
-    Accept,
-    Already,
     Destroy,
     Hibernate,
     Order,
     Reboot,
-    Refuse,
     Remove,
     Restore,
     Resume,
     Save,
     SaveSnapshot,
-    Situation,
     Start,
     Stop,
     Suspend,
     Wake,
-    admit,
 )
 
 MACHINE = Machine(

@@ -14,7 +14,7 @@ from openboxd.api.ports import NewMachine
 from openboxd.control import warming
 from openboxd.errors import OperationFailed, WrongState
 from openboxd.model import GIB, MIB, MachineStatus, Size
-from openboxd.worker.orders import RESERVE_BYTES
+from openboxd.worker.admission import RESERVE_BYTES
 from openboxd.worker.template import template_dir
 from tests.worker.world import OWNER, World
 

@@ -17,9 +17,9 @@ from openboxd.errors import BoxdError, Exhausted, WrongState
 from openboxd.host.extents import allocated_bytes
 from openboxd.model import Machine, MachineStatus, Quota, Size
 from openboxd.ports import Pool
+from openboxd.worker.admission import RESERVE_BYTES, Situation, bytes_needed
 from openboxd.worker.metering import Meter
 from openboxd.worker.orders import (
-    RESERVE_BYTES,
     Hibernate,
     Order,
     Reboot,
@@ -28,11 +28,9 @@ from openboxd.worker.orders import (
     Resume,
     Save,
     SaveSnapshot,
-    Situation,
     Start,
     StartFrom,
     Wake,
-    bytes_needed,
     gib,
 )
 

@@ -16,9 +16,9 @@ from openboxd.errors import BoxdError, InvalidArgument
 from openboxd.model import Image, Progress, Size
 from openboxd.ports import Report
 from openboxd.worker import shelf, template
+from openboxd.worker.admission import RESERVE_BYTES
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.job import Job
-from openboxd.worker.orders import RESERVE_BYTES
 
 LOOK_AGAIN = 15.0
 """Seconds until a host that is busy, or a pool that is full, is looked at again."""

@@ -29,11 +29,12 @@ from openboxd.host.extents import allocated_bytes
 from openboxd.host.memory import host_memory
 from openboxd.model import Event, Held, Machine, MachineStatus, Outcome, Progress
 from openboxd.ports import Agent, Run, RunEnd
+from openboxd.worker.admission import Already, Refuse, Situation, admit
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, STALLED, STANDS_STILL, happened, note, now_ms
 from openboxd.worker.job import Job, finished
 from openboxd.worker.links import let_go
-from openboxd.worker.orders import Already, Order, Refuse, Save, Situation, admit, words
+from openboxd.worker.orders import Order, Save, words
 from openboxd.worker.states import ASLEEP, may_move
 from openboxd.worker.steps import Steps, to_the_end
 from openboxd.worker.use import Use
