@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from openboxd.model import CheckpointStatus, Machine, MachineStatus
-from openboxd.worker.orders import SETTLED
+from openboxd.worker.admission import SETTLED
 from openboxd.worker.states import ASLEEP
 from tests.worker import sleeping
 from tests.worker.world import OWNER, World
