@@ -30,8 +30,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 OWN_LOOPBACK, HOST, WORLD = "127.0.0.1", "198.51.100.1", "198.51.100.2"
 
 
-def inside(namespace: str, work: Callable[[], T]) -> T:
-    """Run `work` in a thread whose network, and that of all it starts, is the namespace's."""
+def inside(namespace: str, work: Callable[[], T], limit: float = 300) -> T:
+    """Run `work` in a thread whose network, and that of all it starts, is the namespace's; `limit` in seconds."""
     result: list[Any] = []
 
     def body() -> None:
@@ -44,7 +44,7 @@ def inside(namespace: str, work: Callable[[], T]) -> T:
 
     thread = threading.Thread(target=body)
     thread.start()
-    thread.join(300)
+    thread.join(limit)
     assert not thread.is_alive(), "it hangs"
     good, value = result[0]
     if not good:
