@@ -129,12 +129,12 @@ nft add rule ip docker out ip saddr 172.18.0.0/16 oifname != br-c masquerade'
 """
 """A network as Docker makes one for its containers."""
 
-FETCH = f"import socket; print(socket.create_connection(('{WORLD}',80),5).recv(99).decode())"
+FETCH = f"import socket; print(socket.create_connection(('{WORLD}',80),30).recv(99).decode())"
 IN_CONTAINER = f'sudo ip netns exec c python3 -c "{FETCH}"'
 
 TALKER = """cat >talk.py <<'END'
 import os, socket, time
-c = socket.create_connection(('198.51.100.2', 7), 5)
+c = socket.create_connection(('198.51.100.2', 7), 30)
 c.settimeout(30)
 open('ready', 'w').close()
 while True:
