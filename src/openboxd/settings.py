@@ -106,6 +106,11 @@ class Settings:
         return self.run_dir / "gates"
 
     @property
+    def https_port(self) -> int:
+        """Port of the machines' HTTPS domains; 0 = no HTTPS."""
+        return int(self.https.rpartition(":")[2] or 0)
+
+    @property
     def ways_host(self) -> str:
         """Address that the machines' TCP ports are listened on."""
         return self.https.rpartition(":")[0].strip("[]") or "127.0.0.1"

@@ -50,6 +50,7 @@ def test_own_fields_begin_at_1000():
         "SrfConfig.auto_hibernate_timeout_secs",
         "GetVmResponse.resident_bytes",
         "GetVmResponse.problems",
+        *(f"{name}.https_url" for name in ("GetVmResponse", "ProxyInfo", "CreateProxyResponse", "CustomDomainInfo")),
         "ShareVmRequest.org",
         "VmUsage.checkpoint_bytes",
         "VmUsage.checkpoint_gib_hours",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -51,7 +52,16 @@ async def test_every_command_has_help_and_json(boxd):
 async def test_new_waits_until_it_runs_and_tells_how_long_it_took(boxd, service):
     done = await boxd("machine", "new", "web", "--vcpu=1", "--memory", "2G", "--label", "role=web")
     assert done.status == 0, done.err
-    assert done.text.split() == ["name:", "web", "status:", "running", "url:", "web.boxd.test", "boot:", "1.9s"]
+    assert done.text.split() == [
+        "name:",
+        "web",
+        "status:",
+        "running",
+        "url:",
+        "https://web.boxd.test",
+        "boot:",
+        "1.9s",
+    ]
     machine = service.machine(None, "web")
     assert (machine.size.vcpu, machine.size.memory_bytes, machine.labels) == (1, 2 * GIB, {"role": "web"})
 
@@ -74,6 +84,7 @@ async def test_new_without_waiting(boxd, service):
         "id": service.machine(None, "web").id,
         "status": "starting",
         "url": "web.boxd.test",
+        "https_url": "https://web.boxd.test",
         "source": "standalone",
         "boot": None,
     }
@@ -95,7 +106,10 @@ async def test_new_on_a_terminal_suggests_a_name(boxd, service):
 async def test_list_and_get(boxd, web):
     row = {"name": "web", "status": "running", "url": "web.boxd.test", "source": "standalone", "sharing": "private"}
     for argv in (["ls", "--json"], ["--json", "ls"], ["machine", "--json", "list"], ["machine", "ls", "--json"]):
-        assert (await boxd(*argv)).json == [row]
+        (listed,) = (await boxd(*argv)).json
+        assert row.items() <= listed.items()
+    more = {"id": web.id, "vcpu": 2, "memory_bytes": GIB, "image": "debian", "owner": "Owner"}
+    assert more.items() <= listed.items() and listed["created_at"].endswith("Z")
     data = (await boxd("machine", "get", web.id, "--json")).json
     assert row.items() <= data.items()
     assert (data["id"], data["vcpu"], data["memory_bytes"]) == (web.id, 2, GIB)
@@ -104,6 +118,24 @@ async def test_list_and_get(boxd, web):
     text = (await boxd("ls")).text.splitlines()
     assert text[0].split() == ["NAME", "STATUS", "VCPU", "MEMORY", "IMAGE", "AGE", "URL"]
     assert text[1].split()[:2] == ["web", "running"]
+
+
+@pytest.mark.parametrize(
+    ("port", "url", "shown"),
+    [
+        (443, "https://web.boxd.test", "https://web.boxd.test"),
+        (8443, "https://web.boxd.test:8443", "https://web.boxd.test:8443"),
+        (0, "", "none, HTTPS is off"),
+    ],
+)
+async def test_the_url_of_a_machine_is_one_that_can_be_opened(boxd, service, port, url, shown):
+    service.https_port = port
+    for argv in (["new", "web"], ["get", "web"], ["fork", "web"], ["list"]):
+        want = shown.replace("//web", "//web-fork") if argv[0] == "fork" else shown
+        text = (await boxd("machine", *argv)).text
+        assert re.search(rf"{re.escape(want)}$", text, re.MULTILINE), text
+    (row, _) = sorted((await boxd("machine", "list", "--json")).json, key=lambda each: each["name"])
+    assert (row["url"], row["https_url"]) == ("web.boxd.test", url)
 
 
 async def test_an_empty_list_is_an_empty_array(boxd):

@@ -14,13 +14,23 @@ async def test_a_domain_is_made_listed_and_removed(boxd, web):
     made = await boxd("machine", "domain", "add", "www.example.org", "--vm", "web")
     assert made.text.strip() == "https://www.example.org leads to machine web"
     listed = (await boxd("machine", "domain", "ls", "--json")).json
-    assert listed == [{"domain": "www.example.org", "vm": "web", "status": "active", "error": ""}]
+    row = {"domain": "www.example.org", "vm": "web", "status": "active", "error": ""}
+    assert listed == [row | {"https_url": "https://www.example.org"}]
     assert "www.example.org" in (await boxd("machine", "domain", "list", "--vm", "web")).text
     assert (await boxd("machine", "domain", "list", "--vm", "other", "--json")).json == []
     assert (await boxd("machine", "get", "web", "--json")).json["domains"] == "www.example.org"
     gone = await boxd("machine", "domain", "rm", "www.example.org")
     assert gone.text.strip() == "domain www.example.org was removed"
     assert (await boxd("machine", "domain", "ls", "--json")).json == []
+
+
+async def test_a_new_domain_is_told_with_the_port_of_https(boxd, web, service):
+    service.https_port = 8443
+    made = await boxd("machine", "domain", "add", "www.example.org", "--vm", "web")
+    assert made.text.strip() == "https://www.example.org:8443 leads to machine web"
+    service.https_port = 0
+    again = await boxd("machine", "domain", "add", "example.net", "--vm", "web")
+    assert again.text.strip() == "HTTPS is off; once it is on, example.net leads to machine web"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ async def test_a_fork_says_what_it_became(boxd, web):
     again = await boxd("--json", "machine", "fork", "web", "--label", "tier=2")
     found = again.json
     assert (found["name"], found["status"], found["source"]) == ("web-fork-2", "running", "fork/web")
-    assert sorted(found) == ["boot", "id", "name", "source", "status", "url"]
+    assert sorted(found) == ["boot", "https_url", "id", "name", "source", "status", "url"]
     named = await boxd("machine", "fork", "web", "shop", "--json")
     assert named.json["name"] == "shop"
 

@@ -19,13 +19,34 @@ async def test_routes_are_made_listed_changed_and_removed(boxd, web):
     await boxd("machine", "proxy", "set-port", "api", "--vm=web", "--port=9001")
     listed = (await boxd("machine", "proxy", "list", "--vm", "web", "--json")).json
     assert listed == [
-        {"name": "default", "vm": "web", "domain": "web.boxd.test", "port": 3000, "mode": "locked"},
-        {"name": "api", "vm": "web", "domain": "api.web.boxd.test", "port": 9001, "mode": "locked"},
+        {
+            "name": name,
+            "vm": "web",
+            "domain": domain,
+            "port": port,
+            "mode": "locked",
+            "https_url": f"https://{domain}",
+        }
+        for name, domain, port in (("default", "web.boxd.test", 3000), ("api", "api.web.boxd.test", 9001))
     ]
     await boxd("machine", "proxy", "set-port", "--vm=web", "--port=auto")
     assert "auto (8000)" in (await boxd("machine", "proxy", "ls")).text
     assert (await boxd("machine", "proxy", "delete", "api", "--vm", "web")).status == 0
     assert len((await boxd("machine", "proxy", "ls", "--json")).json) == 1
+
+
+@pytest.mark.parametrize(
+    ("port", "begin"),
+    [
+        (8443, "https://api.web.boxd.test:8443 leads"),
+        (0, "HTTPS is off; once it is on, api.web.boxd.test leads"),
+    ],
+)
+async def test_a_new_route_is_told_with_the_port_of_https(boxd, web, service, port, begin):
+    service.https_port = port
+    made = await boxd("machine", "proxy", "new", "api", "--vm", "web", "--port", "9000")
+    assert made.text.strip() == f"{begin} to port 9000 of machine web"
+    assert ("web.boxd.test:8443" if port else "none, HTTPS is off") in (await boxd("machine", "proxy", "ls")).text
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,12 @@ def domain(service: Service, machine: Machine) -> str:
     return f"{machine.name}.{service.zone}"
 
 
+def https_url(service: Service, name: str) -> str:
+    """Where a domain of a machine is reached by HTTPS; empty while HTTPS is off."""
+    port = service.https_port
+    return f"https://{name}" + (f":{port}" if port != 443 else "") if port else ""
+
+
 def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.GetVmResponse:
     """A machine as GetVm and ListVms show it. Its organization is told twice, once only while it is shared."""
     org = service.org_name(machine.org_id)
@@ -50,12 +56,13 @@ def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.Ge
         auto_hibernate_timeout_secs=machine.auto_hibernate_secs,
         hibernated_at_ms=machine.hibernated_at_ms,
         resident_bytes=service.resident_bytes(machine),
+        https_url=https_url(service, domain(service, machine)),
         idle_ignore_outbound=machine.idle_ignore_outbound,
         bot_protection=machine.bot_protection != "off",
         bot_protection_mode=machine.bot_protection,
         isolated=machine.isolated,
         labels=dict(machine.labels),
-        custom_domains=[custom_domain_to_wire(view) for view in service.domains_of(caller, machine)],
+        custom_domains=[custom_domain_to_wire(service, view) for view in service.domains_of(caller, machine)],
         created_by=machine.owner_id,
         created_by_name=service.user_name(machine.owner_id),
         org=org if machine.shared else "",
@@ -69,7 +76,7 @@ def machine_to_wire(service: Service, caller: Caller, machine: Machine) -> pb.Ge
     )
 
 
-def custom_domain_to_wire(view: CustomDomainView) -> pb.CustomDomainInfo:
+def custom_domain_to_wire(service: Service, view: CustomDomainView) -> pb.CustomDomainInfo:
     """A domain of somebody's own."""
     return pb.CustomDomainInfo(
         domain=view.domain,
@@ -77,6 +84,7 @@ def custom_domain_to_wire(view: CustomDomainView) -> pb.CustomDomainInfo:
         vm_name=view.machine.name,
         status="pending" if view.problem else "active",
         last_error=view.problem,
+        https_url=https_url(service, view.domain),
     )
 
 

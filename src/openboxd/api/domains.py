@@ -13,14 +13,14 @@ async def add_custom_domain(
     service: Service, caller: Caller, request: pb.AddCustomDomainRequest
 ) -> pb.AddCustomDomainResponse:
     view = await service.add_custom_domain(caller, request.vm_id, request.domain)
-    return pb.AddCustomDomainResponse(domain=custom_domain_to_wire(view))
+    return pb.AddCustomDomainResponse(domain=custom_domain_to_wire(service, view))
 
 
 async def list_custom_domains(
     service: Service, caller: Caller, request: pb.ListCustomDomainsRequest
 ) -> pb.ListCustomDomainsResponse:
     found = service.custom_domains(caller)
-    return pb.ListCustomDomainsResponse(domains=[custom_domain_to_wire(view) for view in found])
+    return pb.ListCustomDomainsResponse(domains=[custom_domain_to_wire(service, view) for view in found])
 
 
 async def remove_custom_domain(

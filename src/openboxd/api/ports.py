@@ -62,6 +62,7 @@ class Service(People, Protocol):
     """The use-cases."""
 
     zone: str
+    https_port: int  # where the machines' HTTPS domains are served; 0 = HTTPS is off
     root_certificate: str  # PEM of the root that signs the machines' HTTPS certificates
     ssh_host_key: str  # public key of the authority that signs the machines' host keys
     data_dir: str  # for people to read

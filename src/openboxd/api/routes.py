@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openboxd.api.convert import domain
+from openboxd.api.convert import domain, https_url
 from openboxd.api.door import Method
 from openboxd.api.ports import Service
 from openboxd.model import Caller, ExposedPort, Machine, RouteView
@@ -28,6 +28,7 @@ def route_to_wire(service: Service, view: RouteView) -> pb.ProxyInfo:
         port_mode="auto" if found else "locked",
         port_display=f"auto ({view.port})" if found else str(view.port),
         is_default=not view.route.name,
+        https_url=https_url(service, route_domain(service, view)),
     )
 
 
@@ -50,8 +51,13 @@ async def list_proxies(service: Service, caller: Caller, request: pb.ListProxies
 
 async def create_proxy(service: Service, caller: Caller, request: pb.CreateProxyRequest) -> pb.CreateProxyResponse:
     view = await service.create_route(caller, request.vm or request.vm_name, request.name, request.port)
+    name = route_domain(service, view)
     return pb.CreateProxyResponse(
-        name=request.name, vm_name=view.machine.name, domain=route_domain(service, view), port=view.port
+        name=request.name,
+        vm_name=view.machine.name,
+        domain=name,
+        port=view.port,
+        https_url=https_url(service, name),
     )
 
 

@@ -23,6 +23,8 @@ def ca(state: State) -> None:
       boxd edge ca > boxd-root.crt
       curl --cacert boxd-root.crt https://web.boxd.localhost/
 
+    `boxd machine get` shows the URL of a machine with its port.
+
     With --json: {certificate}.
     """
     pem = state.run(lambda client: client.root_certificate())

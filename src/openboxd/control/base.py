@@ -47,6 +47,7 @@ class Base:
         root_certificate: str = "",
     ) -> None:
         self.zone = drivers.settings.zone
+        self.https_port = drivers.settings.https_port
         self.ssh_host_key = ssh_host_key
         self.root_certificate = root_certificate
         self.data_dir = str(drivers.settings.home)

@@ -490,7 +490,7 @@ class GetVmRequest(_message.Message):
     def __init__(self, vm_id: _Optional[str] = ...) -> None: ...
 
 class GetVmResponse(_message.Message):
-    __slots__ = ("vm_id", "name", "image_ref", "public_ip", "status", "restart_policy", "disk_bytes", "auto_suspend_timeout_secs", "ssh_port", "org", "billing_org", "access_domain", "auto_hibernate_timeout_secs", "source", "vcpu", "memory_bytes", "created_at", "hibernated_at_ms", "auto_destroy_timeout_secs", "boot_time_ms", "last_connected_ms", "org_id", "billing_org_id", "source_info", "networks", "isolated", "custom_domains", "egress_allow", "bot_protection", "delete_at_ms", "delete_after_cron", "idle_ignore_outbound", "bot_protection_mode", "labels", "spec", "created_spec", "created_by", "created_by_name", "requirements", "packages", "status_reason", "problems", "resident_bytes")
+    __slots__ = ("vm_id", "name", "image_ref", "public_ip", "status", "restart_policy", "disk_bytes", "auto_suspend_timeout_secs", "ssh_port", "org", "billing_org", "access_domain", "auto_hibernate_timeout_secs", "source", "vcpu", "memory_bytes", "created_at", "hibernated_at_ms", "auto_destroy_timeout_secs", "boot_time_ms", "last_connected_ms", "org_id", "billing_org_id", "source_info", "networks", "isolated", "custom_domains", "egress_allow", "bot_protection", "delete_at_ms", "delete_after_cron", "idle_ignore_outbound", "bot_protection_mode", "labels", "spec", "created_spec", "created_by", "created_by_name", "requirements", "packages", "status_reason", "problems", "resident_bytes", "https_url")
     class LabelsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -541,6 +541,7 @@ class GetVmResponse(_message.Message):
     STATUS_REASON_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
     RESIDENT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    HTTPS_URL_FIELD_NUMBER: _ClassVar[int]
     vm_id: str
     name: str
     image_ref: str
@@ -584,7 +585,8 @@ class GetVmResponse(_message.Message):
     status_reason: str
     problems: _containers.RepeatedScalarFieldContainer[str]
     resident_bytes: int
-    def __init__(self, vm_id: _Optional[str] = ..., name: _Optional[str] = ..., image_ref: _Optional[str] = ..., public_ip: _Optional[str] = ..., status: _Optional[str] = ..., restart_policy: _Optional[str] = ..., disk_bytes: _Optional[int] = ..., auto_suspend_timeout_secs: _Optional[int] = ..., ssh_port: _Optional[int] = ..., org: _Optional[str] = ..., billing_org: _Optional[str] = ..., access_domain: _Optional[str] = ..., auto_hibernate_timeout_secs: _Optional[int] = ..., source: _Optional[str] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., created_at: _Optional[int] = ..., hibernated_at_ms: _Optional[int] = ..., auto_destroy_timeout_secs: _Optional[int] = ..., boot_time_ms: _Optional[int] = ..., last_connected_ms: _Optional[int] = ..., org_id: _Optional[str] = ..., billing_org_id: _Optional[str] = ..., source_info: _Optional[_Union[VmSource, _Mapping]] = ..., networks: _Optional[_Iterable[str]] = ..., isolated: _Optional[bool] = ..., custom_domains: _Optional[_Iterable[_Union[CustomDomainInfo, _Mapping]]] = ..., egress_allow: _Optional[_Iterable[str]] = ..., bot_protection: _Optional[bool] = ..., delete_at_ms: _Optional[int] = ..., delete_after_cron: _Optional[str] = ..., idle_ignore_outbound: _Optional[bool] = ..., bot_protection_mode: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., spec: _Optional[_Union[MachineSpec, _Mapping]] = ..., created_spec: _Optional[_Union[MachineSpec, _Mapping]] = ..., created_by: _Optional[str] = ..., created_by_name: _Optional[str] = ..., requirements: _Optional[_Iterable[_Union[MachineRequirement, _Mapping]]] = ..., packages: _Optional[_Iterable[_Union[MachinePackage, _Mapping]]] = ..., status_reason: _Optional[str] = ..., problems: _Optional[_Iterable[str]] = ..., resident_bytes: _Optional[int] = ...) -> None: ...
+    https_url: str
+    def __init__(self, vm_id: _Optional[str] = ..., name: _Optional[str] = ..., image_ref: _Optional[str] = ..., public_ip: _Optional[str] = ..., status: _Optional[str] = ..., restart_policy: _Optional[str] = ..., disk_bytes: _Optional[int] = ..., auto_suspend_timeout_secs: _Optional[int] = ..., ssh_port: _Optional[int] = ..., org: _Optional[str] = ..., billing_org: _Optional[str] = ..., access_domain: _Optional[str] = ..., auto_hibernate_timeout_secs: _Optional[int] = ..., source: _Optional[str] = ..., vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., created_at: _Optional[int] = ..., hibernated_at_ms: _Optional[int] = ..., auto_destroy_timeout_secs: _Optional[int] = ..., boot_time_ms: _Optional[int] = ..., last_connected_ms: _Optional[int] = ..., org_id: _Optional[str] = ..., billing_org_id: _Optional[str] = ..., source_info: _Optional[_Union[VmSource, _Mapping]] = ..., networks: _Optional[_Iterable[str]] = ..., isolated: _Optional[bool] = ..., custom_domains: _Optional[_Iterable[_Union[CustomDomainInfo, _Mapping]]] = ..., egress_allow: _Optional[_Iterable[str]] = ..., bot_protection: _Optional[bool] = ..., delete_at_ms: _Optional[int] = ..., delete_after_cron: _Optional[str] = ..., idle_ignore_outbound: _Optional[bool] = ..., bot_protection_mode: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., spec: _Optional[_Union[MachineSpec, _Mapping]] = ..., created_spec: _Optional[_Union[MachineSpec, _Mapping]] = ..., created_by: _Optional[str] = ..., created_by_name: _Optional[str] = ..., requirements: _Optional[_Iterable[_Union[MachineRequirement, _Mapping]]] = ..., packages: _Optional[_Iterable[_Union[MachinePackage, _Mapping]]] = ..., status_reason: _Optional[str] = ..., problems: _Optional[_Iterable[str]] = ..., resident_bytes: _Optional[int] = ..., https_url: _Optional[str] = ...) -> None: ...
 
 class UpdateMachineSpecRequest(_message.Message):
     __slots__ = ("vm", "patch", "dry_run", "reboot", "retry_packages", "expected_spec")
@@ -827,18 +829,20 @@ class RemoveCustomDomainResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class CustomDomainInfo(_message.Message):
-    __slots__ = ("domain", "vm_id", "vm_name", "status", "last_error")
+    __slots__ = ("domain", "vm_id", "vm_name", "status", "last_error", "https_url")
     DOMAIN_FIELD_NUMBER: _ClassVar[int]
     VM_ID_FIELD_NUMBER: _ClassVar[int]
     VM_NAME_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     LAST_ERROR_FIELD_NUMBER: _ClassVar[int]
+    HTTPS_URL_FIELD_NUMBER: _ClassVar[int]
     domain: str
     vm_id: str
     vm_name: str
     status: str
     last_error: str
-    def __init__(self, domain: _Optional[str] = ..., vm_id: _Optional[str] = ..., vm_name: _Optional[str] = ..., status: _Optional[str] = ..., last_error: _Optional[str] = ...) -> None: ...
+    https_url: str
+    def __init__(self, domain: _Optional[str] = ..., vm_id: _Optional[str] = ..., vm_name: _Optional[str] = ..., status: _Optional[str] = ..., last_error: _Optional[str] = ..., https_url: _Optional[str] = ...) -> None: ...
 
 class SetOrgDomainRequest(_message.Message):
     __slots__ = ("org_id", "domain")
@@ -1124,7 +1128,7 @@ class ListProxiesResponse(_message.Message):
     def __init__(self, proxies: _Optional[_Iterable[_Union[ProxyInfo, _Mapping]]] = ...) -> None: ...
 
 class ProxyInfo(_message.Message):
-    __slots__ = ("name", "vm_name", "domain", "port", "is_default", "port_display", "vm_id", "port_mode", "effective_port")
+    __slots__ = ("name", "vm_name", "domain", "port", "is_default", "port_display", "vm_id", "port_mode", "effective_port", "https_url")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VM_NAME_FIELD_NUMBER: _ClassVar[int]
     DOMAIN_FIELD_NUMBER: _ClassVar[int]
@@ -1134,6 +1138,7 @@ class ProxyInfo(_message.Message):
     VM_ID_FIELD_NUMBER: _ClassVar[int]
     PORT_MODE_FIELD_NUMBER: _ClassVar[int]
     EFFECTIVE_PORT_FIELD_NUMBER: _ClassVar[int]
+    HTTPS_URL_FIELD_NUMBER: _ClassVar[int]
     name: str
     vm_name: str
     domain: str
@@ -1143,7 +1148,8 @@ class ProxyInfo(_message.Message):
     vm_id: str
     port_mode: str
     effective_port: int
-    def __init__(self, name: _Optional[str] = ..., vm_name: _Optional[str] = ..., domain: _Optional[str] = ..., port: _Optional[int] = ..., is_default: _Optional[bool] = ..., port_display: _Optional[str] = ..., vm_id: _Optional[str] = ..., port_mode: _Optional[str] = ..., effective_port: _Optional[int] = ...) -> None: ...
+    https_url: str
+    def __init__(self, name: _Optional[str] = ..., vm_name: _Optional[str] = ..., domain: _Optional[str] = ..., port: _Optional[int] = ..., is_default: _Optional[bool] = ..., port_display: _Optional[str] = ..., vm_id: _Optional[str] = ..., port_mode: _Optional[str] = ..., effective_port: _Optional[int] = ..., https_url: _Optional[str] = ...) -> None: ...
 
 class ListProxyNodesRequest(_message.Message):
     __slots__ = ()
@@ -1176,16 +1182,18 @@ class CreateProxyRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ..., vm_name: _Optional[str] = ..., port: _Optional[int] = ..., vm: _Optional[str] = ...) -> None: ...
 
 class CreateProxyResponse(_message.Message):
-    __slots__ = ("name", "vm_name", "domain", "port")
+    __slots__ = ("name", "vm_name", "domain", "port", "https_url")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VM_NAME_FIELD_NUMBER: _ClassVar[int]
     DOMAIN_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
+    HTTPS_URL_FIELD_NUMBER: _ClassVar[int]
     name: str
     vm_name: str
     domain: str
     port: int
-    def __init__(self, name: _Optional[str] = ..., vm_name: _Optional[str] = ..., domain: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+    https_url: str
+    def __init__(self, name: _Optional[str] = ..., vm_name: _Optional[str] = ..., domain: _Optional[str] = ..., port: _Optional[int] = ..., https_url: _Optional[str] = ...) -> None: ...
 
 class DeleteProxyRequest(_message.Message):
     __slots__ = ("name", "vm_name", "vm")

@@ -31,6 +31,11 @@ def url(vm: GetVmResponse) -> str:
     return f"{vm.name}.{vm.access_domain}"
 
 
+def reached(https_url: str) -> str:
+    """Where a domain is reached by HTTPS, for people."""
+    return https_url or "none, HTTPS is off"
+
+
 def boot(vm: GetVmResponse) -> str:
     """How long it took from the order until the machine answered."""
     return duration(vm.boot_time_ms) if vm.boot_time_ms else "-"
@@ -41,14 +46,21 @@ def timer(seconds: int) -> str:
     return f"{seconds}s" if seconds else "off"
 
 
-def as_row(vm: GetVmResponse) -> dict[str, str]:
-    """One element of `machine list --json`."""
+def as_row(vm: GetVmResponse) -> dict[str, Any]:
+    """One element of `machine list --json`: the strings that scripts know, then what they do not have."""
     return {
         "name": vm.name,
         "status": status(vm),
         "url": url(vm),
         "source": vm.source,
         "sharing": "shared" if vm.org else "private",
+        "id": vm.vm_id,
+        "https_url": vm.https_url,
+        "vcpu": vm.vcpu,
+        "memory_bytes": vm.memory_bytes,
+        "image": vm.image_ref,
+        "created_at": iso(vm.created_at),
+        "owner": vm.created_by_name or vm.created_by,
     }
 
 
@@ -68,6 +80,7 @@ def as_json(vm: GetVmResponse) -> dict[str, Any]:
         "sharing": "shared" if vm.org else "private",
         "networks": ",".join(vm.networks) or "-",
         "isolated": "yes" if vm.isolated else "no",
+        "https_url": vm.https_url,
         "image": vm.image_ref,
         "boot": boot(vm),
         "created_at": iso(vm.created_at),

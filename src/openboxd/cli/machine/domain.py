@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openboxd.cli.base import Group
-from openboxd.cli.machine.proxy import vm_option
+from openboxd.cli.machine.proxy import leads, vm_option
 from openboxd.cli.output import answer, table
 from openboxd.cli.state import State, pass_state
 from openboxd.cli.types import complete_domain, complete_machine
@@ -32,7 +32,8 @@ def domain() -> None:
 def list_domains(state: State, machine: str) -> None:
     """List domains (short: ls).
 
-    With --json: an array of {domain, vm, status, error}; `status` is active or pending, `error` why it is pending.
+    With --json: an array of {domain, vm, status, error, https_url}; `status` is active or pending, `error` why it is
+    pending.
     """
     found = [each for each in state.run(lambda client: client.domains()) if machine in ("", each.vm_name, each.vm_id)]
     rows = [(each.domain, each.vm_name, each.status, each.last_error or "-") for each in found]
@@ -46,11 +47,11 @@ def list_domains(state: State, machine: str) -> None:
 def new(state: State, name: str, machine: str) -> None:
     """Lead https://DOMAIN to a machine (also: add).
 
-    With --json: {domain, vm, status, error}.
+    With --json: {domain, vm, status, error, https_url}.
     """
     made = state.run(lambda client: client.add_domain(machine, name))
-    pending = f", {made.last_error}" if made.last_error else ""
-    answer(state, as_json(made), f"https://{made.domain} leads to machine {made.vm_name}{pending}")
+    pending = f", {made.last_error}" if made.last_error and made.https_url else ""
+    answer(state, as_json(made), f"{leads(made)} to machine {made.vm_name}{pending}")
 
 
 @domain.command("remove")
@@ -67,4 +68,10 @@ def remove(state: State, name: str) -> None:
 
 def as_json(found: CustomDomainInfo) -> dict[str, Any]:
     """A domain as scripts see it."""
-    return {"domain": found.domain, "vm": found.vm_name, "status": found.status, "error": found.last_error}
+    return {
+        "domain": found.domain,
+        "vm": found.vm_name,
+        "status": found.status,
+        "error": found.last_error,
+        "https_url": found.https_url,
+    }

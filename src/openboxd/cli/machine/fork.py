@@ -8,7 +8,7 @@ import click
 
 from openboxd.cli.base import Command
 from openboxd.cli.interrupt import going_on
-from openboxd.cli.machine.describe import boot, machine_argument, status, url
+from openboxd.cli.machine.describe import boot, machine_argument, reached, status, url
 from openboxd.cli.machine.new import until_running
 from openboxd.cli.output import answer, facts
 from openboxd.cli.progress import watching
@@ -73,7 +73,7 @@ def fork(
     What was connected to NAME stays connected to NAME. It is yours alone unless you share it. A stopped machine
     is copied from its disk, and its copy boots. Without NEW the copy is called <name>-fork.
 
-    With --json: {name, id, status, url, source, boot}.
+    With --json: {name, id, status, url, https_url, source, boot}.
     """
 
     async def work(client: Client) -> GetVmResponse:
@@ -101,8 +101,15 @@ def fork(
         "id": vm.vm_id,
         "status": status(vm),
         "url": url(vm),
+        "https_url": vm.https_url,
         "source": vm.source,
         "boot": boot(vm) if vm.boot_time_ms else None,
     }
-    pairs = [("name", vm.name), ("status", status(vm)), ("url", url(vm)), ("source", vm.source), ("boot", boot(vm))]
+    pairs = [
+        ("name", vm.name),
+        ("status", status(vm)),
+        ("url", reached(vm.https_url)),
+        ("source", vm.source),
+        ("boot", boot(vm)),
+    ]
     answer(state, data, facts(pairs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from openboxd.cli.base import Command
-from openboxd.cli.machine.describe import as_json, machine_argument
+from openboxd.cli.machine.describe import as_json, machine_argument, reached
 from openboxd.cli.output import answer, facts, size
 from openboxd.cli.state import State, pass_state
 
@@ -19,6 +19,8 @@ def get(state: State, machine: str) -> None:
     data = as_json(vm)
     shown = {
         **data,
+        "url": reached(vm.https_url),
+        "https_url": "",
         "memory_bytes": size(vm.memory_bytes),
         "resident_bytes": size(vm.resident_bytes),
         "disk_bytes": size(vm.disk_bytes),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from openboxd.cli.base import Command
-from openboxd.cli.machine.describe import as_row, status, url
+from openboxd.cli.machine.describe import as_row, reached, status
 from openboxd.cli.output import age, answer, note, size, table
 from openboxd.cli.ssh.refresh import refresh
 from openboxd.cli.state import State, pass_state
@@ -19,11 +19,20 @@ from openboxd.cli.types import complete_org
 def list_machines(state: State, labels: tuple[str, ...], org: str) -> None:
     """List the machines (short: ls): your own, and those that are shared with you.
 
-    With --json: an array of {name, status, url, source, sharing}.
+    With --json: an array of {name, status, url, source, sharing, id, https_url, vcpu, memory_bytes, image,
+    created_at, owner}; `url` is the bare domain, `https_url` is empty while HTTPS is off.
     """
     machines = state.run(lambda client: client.machines(labels, org))
     rows: list[tuple[str, ...]] = [
-        (vm.name, status(vm), str(vm.vcpu), size(vm.memory_bytes), vm.image_ref, age(vm.created_at), url(vm))
+        (
+            vm.name,
+            status(vm),
+            str(vm.vcpu),
+            size(vm.memory_bytes),
+            vm.image_ref,
+            age(vm.created_at),
+            reached(vm.https_url),
+        )
         for vm in machines
     ]
     head: tuple[str, ...] = ("NAME", "STATUS", "VCPU", "MEMORY", "IMAGE", "AGE", "URL")

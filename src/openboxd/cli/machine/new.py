@@ -10,7 +10,7 @@ import click
 
 from openboxd.cli.base import Command
 from openboxd.cli.interrupt import going_on
-from openboxd.cli.machine.describe import boot, status, url
+from openboxd.cli.machine.describe import boot, reached, status, url
 from openboxd.cli.output import answer, facts
 from openboxd.cli.progress import watching
 from openboxd.cli.ssh.refresh import refresh
@@ -90,7 +90,7 @@ def new(
     With --from-snapshot the machine goes on where the snapshot's stood, with a name, an address and host keys of its
     own; labels come on top of the captured ones.
 
-    With --json: {name, id, status, url, source, boot}; boot is null while the machine still boots.
+    With --json: {name, id, status, url, https_url, source, boot}; boot is null while the machine still boots.
     """
     if not name and not state.json and sys.stdin.isatty() and sys.stderr.isatty():
         name = _prompt(state.run(lambda client: client.suggest_name()))
@@ -128,10 +128,11 @@ def new(
         "id": vm.vm_id,
         "status": status(vm),
         "url": url(vm),
+        "https_url": vm.https_url,
         "source": vm.source,
         "boot": boot(vm) if vm.boot_time_ms else None,
     }
-    pairs = [("name", vm.name), ("status", status(vm)), ("url", url(vm)), ("boot", boot(vm))]
+    pairs = [("name", vm.name), ("status", status(vm)), ("url", reached(vm.https_url)), ("boot", boot(vm))]
     answer(state, data, facts(pairs))
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from openboxd.cli.base import Group
+from openboxd.cli.machine.describe import reached
 from openboxd.cli.output import answer, table
 from openboxd.cli.state import State, pass_state
 from openboxd.cli.types import complete_machine
 
 if TYPE_CHECKING:
-    from openboxd.wire.boxd_api_pb2 import ProxyInfo
+    from openboxd.wire.boxd_api_pb2 import CreateProxyResponse, CustomDomainInfo, ProxyInfo
 
 DEFAULT = "default"
 """What a machine's own route is called here; on the wire it has no name."""
@@ -38,11 +39,11 @@ def proxy() -> None:
 def list_routes(state: State, machine: str, everything: bool) -> None:
     """List routes (short: ls).
 
-    With --json: an array of {name, vm, domain, port, mode}; `port` is where the route leads now.
+    With --json: an array of {name, vm, domain, port, mode, https_url}; `port` is where the route leads now.
     """
     routes = state.run(lambda client: client.routes("" if everything else machine))
-    rows = [(_name(route), route.vm_name, route.domain, route.port_display) for route in routes]
-    answer(state, [as_json(route) for route in routes], table(("NAME", "MACHINE", "DOMAIN", "PORT"), rows))
+    rows = [(_name(route), route.vm_name, reached(route.https_url), route.port_display) for route in routes]
+    answer(state, [as_json(route) for route in routes], table(("NAME", "MACHINE", "URL", "PORT"), rows))
 
 
 @proxy.command("new")
@@ -53,11 +54,17 @@ def list_routes(state: State, machine: str, everything: bool) -> None:
 def new(state: State, name: str, machine: str, port: int) -> None:
     """Lead https://ROUTE.NAME.ZONE to a port of a machine (also: add).
 
-    With --json: {name, vm, domain, port}.
+    With --json: {name, vm, domain, port, https_url}; the last is empty while HTTPS is off.
     """
     made = state.run(lambda client: client.create_route(machine, name, port))
-    data = {"name": made.name, "vm": made.vm_name, "domain": made.domain, "port": made.port}
-    answer(state, data, f"https://{made.domain} leads to port {made.port} of machine {made.vm_name}")
+    data = {
+        "name": made.name,
+        "vm": made.vm_name,
+        "domain": made.domain,
+        "port": made.port,
+        "https_url": made.https_url,
+    }
+    answer(state, data, f"{leads(made)} to port {made.port} of machine {made.vm_name}")
 
 
 @proxy.command("set-port")
@@ -97,7 +104,13 @@ def as_json(route: ProxyInfo) -> dict[str, Any]:
         "domain": route.domain,
         "port": route.port,
         "mode": route.port_mode,
+        "https_url": route.https_url,
     }
+
+
+def leads(made: CreateProxyResponse | CustomDomainInfo) -> str:
+    """The beginning of a sentence that says where something new leads: its address, as far as it has one."""
+    return f"{made.https_url} leads" if made.https_url else f"HTTPS is off; once it is on, {made.domain} leads"
 
 
 def _name(route: ProxyInfo) -> str:
