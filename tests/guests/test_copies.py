@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import GOLDEN, Daemon, Lab
+from tests.lab import BOOTED, GOLDEN, Daemon, Lab, run
 
 pytestmark = pytest.mark.guest
 
@@ -78,12 +78,50 @@ def test_a_fork_and_a_warm_machine_are_machines_of_their_own(lab: Lab) -> None:
         for kind in ("far", "near"):
             talk(daemon, GOLDEN, kind, good=True)
         _new(daemon, [ours, theirs])
+        _from_checkpoint(daemon, [ours, theirs])
         daemon.boxd("machine", "reboot", "twin")
         daemon.sh("until hostname -I | grep -q . && [ -e /sys/class/net/eth0 ]; do sleep 0.5; done", "twin")
         again = facts(daemon, "twin", FACTS)
         is_itself(daemon, "twin", again)
         assert {n: again[n] for n in FACTS if n != "random"} == {n: theirs[n] for n in FACTS if n != "random"}
         assert daemon.sh("cat unsynced", "twin") == "file\n"
+
+
+def _from_checkpoint(daemon: Daemon, others: list[dict[str, str]]) -> None:
+    """A machine as the source was at a checkpoint; the source goes on, and what both never wrote is there once."""
+    before, begun = set(daemon.qemus()), time.monotonic()
+    old = daemon.json("machine", "fork", GOLDEN, "old", "--from-checkpoint", BOOTED)
+    print(f"fork from a checkpoint: {time.monotonic() - begun:.2f} s, boot {old['boot']}")
+    [pid] = set(daemon.qemus()) - before
+    assert before < set(daemon.qemus()), "the source's run is the one that it was"
+    found = facts(daemon, "old", FACTS)
+    for other in others:
+        assert not {name for name in FACTS if found[name] == other[name]}
+    assert found["hostname"] == "old" and old["id"] in found["certificate"]
+    assert daemon.sh("ls unsynced /dev/shm/memory 2>/dev/null || echo none", "old") == "none\n"
+    _presents_its_own_key(daemon, "old", found["host key"])
+    inode, resident, proportional = _memory(pid)
+    assert inode in {_memory(other)[0] for other in before}, "the source goes on from the same checkpoint"
+    print(f"guest memory of the copy: {resident} KiB resident, {proportional} KiB if what is shared is divided")
+    assert proportional < 0.85 * resident, "what neither has written is in the host's memory twice"
+
+
+def _memory(pid: int) -> tuple[str, int, int]:
+    """What a QEMU's guest memory is mapped from, and its resident and proportional KiB."""
+    maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path(f"/proc/{pid}/smaps").read_text(), flags=re.MULTILINE)
+    memory = [text for text in maps if "memory.img" in text]
+    resident, own = (
+        sum(int(re.findall(rf"^{name}: *(\d+)", text, re.MULTILINE)[0]) for text in memory) for name in ("Rss", "Pss")
+    )
+    return memory[0].split()[4], resident, own
+
+
+def _presents_its_own_key(daemon: Daemon, machine: str, fingerprint: str) -> None:
+    """Whoever comes by the machine's SSH port is shown the key that the guest has."""
+    port = daemon.json("machine", "get", machine)["ssh_port"]
+    shown = run("ssh-keyscan", "-T", 60, "-t", "ed25519", "-p", port, "127.0.0.1")
+    [key] = [line.split(None, 1)[1] for line in shown.splitlines() if not line.startswith("#")]
+    assert run("ssh-keygen", "-lf", "-", input=key).split()[1] == fingerprint.split()[1]
 
 
 def _new(daemon: Daemon, others: list[dict[str, str]]) -> None:

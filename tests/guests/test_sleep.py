@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,19 @@ def timed(what: str, action: Callable[[], object]) -> None:
     print(f"{what}: {1000 * (time.monotonic() - began):.0f} ms")
 
 
+def refused_while_damaged(daemon: Daemon, state: Path) -> None:
+    """A hibernated machine whose file of device states has changed is not woken, and keeps all that it has."""
+    good = state.read_bytes()
+    for damaged in (good[: len(good) // 2], bytes(4096) + good[4096:]):
+        state.write_bytes(damaged)
+        refused = daemon.boxd("machine", "wake", GOLDEN, check=False)
+        assert refused.returncode == 1 and "stays hibernated" in refused.stderr, refused
+        print(refused.stderr.strip())
+        assert (status(daemon), daemon.qemus()) == ("hibernated", [])
+        assert state.read_bytes() == damaged
+    state.write_bytes(good)
+
+
 def test_a_machine_sleeps_and_goes_on(daemon: Daemon) -> None:
     keeping.start(daemon)
     first = keeping.state(daemon)
@@ -81,6 +95,7 @@ def test_a_machine_sleeps_and_goes_on(daemon: Daemon) -> None:
     assert daemon.qemus() == []
     daemon.restart()
     assert (status(daemon), daemon.qemus()) == ("hibernated", [])
+    refused_while_damaged(daemon, daemon.home / "pool/machines" / shown["id"] / "hibernated/devices.state")
     timed("wake", lambda: daemon.boxd("machine", "wake", GOLDEN))
     print([line for line in daemon.log.splitlines() if "woken" in line][-1])
     off, _ = clocks(daemon)
