@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Awaitable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -96,15 +97,24 @@ def test_a_guest_that_fills_the_pool_sees_no_error_and_goes_on(daemon: Daemon) -
     assert "stalled" in operations and operations[-1] == "save"
 
 
+def take_rest(daemon: Daemon, rest: Path) -> None:
+    """Once a save was let in and has its directory, which is before its saver has begun: leave it 2 MiB."""
+    staging = daemon.home / "pool/staging"
+    until("the save has begun", lambda: list(staging.iterdir()))
+    with contextlib.suppress(OSError), rest.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, free(daemon) - 2 * MIB)
+
+
 def test_a_pool_that_fills_up_during_a_save_and_at_a_restore(daemon: Daemon) -> None:
     daemon.sh("sudo dmesg -C")
     digest = keeping.start(daemon, pages=32768)["digest"]
     before = free(daemon)
     with filled(daemon, 1600 * MIB):
-        daemon.boxd(*CHECKPOINT, "save", GOLDEN, "a", "--no-wait")
         rest = daemon.home / "rest"
-        with contextlib.suppress(OSError), rest.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, free(daemon) - 2 * MIB)
+        with ThreadPoolExecutor(1) as threads:
+            taken = threads.submit(take_rest, daemon, rest)
+            daemon.boxd(*CHECKPOINT, "save", GOLDEN, "a", "--no-wait")
+            taken.result(60)
         until(
             "the save has ended",
             lambda: all(c["status"] != "pending" for c in daemon.json(*CHECKPOINT, "list", GOLDEN)),
