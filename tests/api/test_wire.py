@@ -81,6 +81,7 @@ def test_own_fields_begin_at_1000():
                 "duration_ms",
                 "parent_name",
                 "is_current",
+                "created_by_name",
             )
         ),
     }

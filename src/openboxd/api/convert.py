@@ -124,7 +124,7 @@ def created_to_wire(service: Service, machine: Machine) -> pb.CreateVmResponse:
     )
 
 
-def checkpoint_to_wire(view: CheckpointView) -> pb.CheckpointInfo:
+def checkpoint_to_wire(service: Service, view: CheckpointView) -> pb.CheckpointInfo:
     """A checkpoint with its sizes: `size_bytes` is what it alone occupies."""
     checkpoint, usage = view.checkpoint, view.usage
     return pb.CheckpointInfo(
@@ -142,6 +142,7 @@ def checkpoint_to_wire(view: CheckpointView) -> pb.CheckpointInfo:
         duration_ms=checkpoint.duration_ms,
         parent_name=view.parent_name,
         is_current=view.is_current,
+        created_by_name=service.user_name(checkpoint.created_by),
     )
 
 

@@ -1551,7 +1551,7 @@ class RestoreCheckpointResponse(_message.Message):
     def __init__(self, held_connections: _Optional[int] = ..., longest_wait_ms: _Optional[int] = ...) -> None: ...
 
 class CheckpointInfo(_message.Message):
-    __slots__ = ("checkpoint_id", "name", "status", "size_bytes", "created_at", "created_by", "available", "total_bytes", "shared_bytes", "failure_reason", "pause_us", "duration_ms", "parent_name", "is_current")
+    __slots__ = ("checkpoint_id", "name", "status", "size_bytes", "created_at", "created_by", "available", "total_bytes", "shared_bytes", "failure_reason", "pause_us", "duration_ms", "parent_name", "is_current", "created_by_name")
     CHECKPOINT_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
@@ -1566,6 +1566,7 @@ class CheckpointInfo(_message.Message):
     DURATION_MS_FIELD_NUMBER: _ClassVar[int]
     PARENT_NAME_FIELD_NUMBER: _ClassVar[int]
     IS_CURRENT_FIELD_NUMBER: _ClassVar[int]
+    CREATED_BY_NAME_FIELD_NUMBER: _ClassVar[int]
     checkpoint_id: str
     name: str
     status: str
@@ -1580,7 +1581,8 @@ class CheckpointInfo(_message.Message):
     duration_ms: int
     parent_name: str
     is_current: bool
-    def __init__(self, checkpoint_id: _Optional[str] = ..., name: _Optional[str] = ..., status: _Optional[str] = ..., size_bytes: _Optional[int] = ..., created_at: _Optional[int] = ..., created_by: _Optional[str] = ..., available: _Optional[bool] = ..., total_bytes: _Optional[int] = ..., shared_bytes: _Optional[int] = ..., failure_reason: _Optional[str] = ..., pause_us: _Optional[int] = ..., duration_ms: _Optional[int] = ..., parent_name: _Optional[str] = ..., is_current: _Optional[bool] = ...) -> None: ...
+    created_by_name: str
+    def __init__(self, checkpoint_id: _Optional[str] = ..., name: _Optional[str] = ..., status: _Optional[str] = ..., size_bytes: _Optional[int] = ..., created_at: _Optional[int] = ..., created_by: _Optional[str] = ..., available: _Optional[bool] = ..., total_bytes: _Optional[int] = ..., shared_bytes: _Optional[int] = ..., failure_reason: _Optional[str] = ..., pause_us: _Optional[int] = ..., duration_ms: _Optional[int] = ..., parent_name: _Optional[str] = ..., is_current: _Optional[bool] = ..., created_by_name: _Optional[str] = ...) -> None: ...
 
 class CreateDiskRequest(_message.Message):
     __slots__ = ("name", "size_bytes")

@@ -33,6 +33,7 @@ def as_json(machine: str, found: CheckpointInfo) -> dict[str, Any]:
         "shared_bytes": found.shared_bytes,
         "created_at": iso(found.created_at / 1000, "milliseconds"),
         "created_by": found.created_by,
+        "created_by_name": found.created_by_name,
         "available": found.available,
         "failure_reason": found.failure_reason,
         "parent": found.parent_name,

@@ -14,7 +14,7 @@ from openboxd.cli.state import State, pass_state
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
-    from openboxd.wire.boxd_api_pb2 import CheckpointInfo, WhoamiResponse
+    from openboxd.wire.boxd_api_pb2 import CheckpointInfo
 
 HEAD = ("", "NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "FROM", "BY")
 
@@ -30,18 +30,18 @@ def list_checkpoints(state: State, machine: str) -> None:
     stood still for it.
     """
 
-    async def work(client: Client) -> tuple[str, list[CheckpointInfo], WhoamiResponse]:
+    async def work(client: Client) -> tuple[str, list[CheckpointInfo]]:
         vm = await client.machine(machine)
-        return vm.name, await client.checkpoints(vm.vm_id), await client.whoami()
+        return vm.name, await client.checkpoints(vm.vm_id)
 
-    name, found, me = state.run(work)
-    rows = [_row(each, me) for each in found]
+    name, found = state.run(work)
+    rows = [_row(each) for each in found]
     answer(state, [as_json(name, checkpoint) for checkpoint in found], table(HEAD, rows))
     if not found and not state.json:
         note(f"machine {name} has no checkpoints; 'boxd machine checkpoint save {name}' makes one")
 
 
-def _row(found: CheckpointInfo, me: WhoamiResponse) -> tuple[str, ...]:
+def _row(found: CheckpointInfo) -> tuple[str, ...]:
     ready = found.status == "ready"
     return (
         "*" if found.is_current else " ",
@@ -52,5 +52,5 @@ def _row(found: CheckpointInfo, me: WhoamiResponse) -> tuple[str, ...]:
         size(found.shared_bytes) if ready else "-",
         pause(found) if ready else "-",
         found.parent_name,
-        me.display_name if found.created_by == me.user_id and me.display_name else found.created_by,
+        found.created_by_name or found.created_by,
     )
