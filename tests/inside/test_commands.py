@@ -54,9 +54,11 @@ async def test_a_shell_of_another_machine_comes_through_its_agent(doors: Doors) 
 async def test_nothing_of_the_host_is_within_reach(doors: Doors) -> None:
     """Whatever the command line says, there is no file, no setting, no other daemon and no key."""
     for args, text in (
-        (("daemon", "run", "--home", "/"), "No such command 'daemon'"),
-        (("machine", "ssh-config"), "No such command 'ssh-config'"),
-        (("auth", "keys", "create", "x"), "No such command 'auth'"),
+        (("daemon", "run", "--home", "/"), "'boxd daemon' is only on the host"),
+        (("machine", "ssh-config"), "'boxd machine ssh-config' is only on the host"),
+        (("auth", "keys", "create", "x"), "'boxd auth' is only on the host"),
+        (("doctor",), "'boxd doctor' is only on the host"),
+        (("admin", "user", "list", "--json"), "'boxd admin' is only on the host"),
         (("--api-url", "http://127.0.0.1:9443", "ls"), "leave --api-url out"),
         (("machine", "get", "no-such-machine"), "not found"),
     ):

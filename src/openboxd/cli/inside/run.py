@@ -47,4 +47,14 @@ def _take_out(group: click.Command | None, path: tuple[str, ...]) -> None:
     for name in path[:-1]:
         group = group.commands.get(name) if isinstance(group, click.Group) else None
     if isinstance(group, click.Group):
-        group.commands.pop(path[-1], None)
+        group.commands[path[-1]] = _only_on_the_host(path)
+
+
+def _only_on_the_host(path: tuple[str, ...]) -> click.Command:
+    """What is in the place of a command, so that whoever types it is told where to."""
+
+    def refuse() -> None:
+        raise click.UsageError(f"'boxd {' '.join(path)}' is only on the host, not in machines")
+
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(path[-1], callback=refuse, hidden=True, add_help_option=False, context_settings=settings)
