@@ -69,7 +69,10 @@ async def test_users_come_and_go(house: House) -> None:
     assert (await bob("auth")).text.split()[:2] == ["user:", "bob"]
     await house.machine("bobs", house.world.control.authenticate(bob.environ["BOXD_API_KEY"]))
     kept = await house.ada("admin", "user", "rm", "bob", "-y")
-    assert (kept.status, "they own bobs; remove these machines first" in kept.err) == (1, True)
+    assert (
+        kept.status,
+        "they own bobs; remove these machines first, or with the user (--remove-machines)" in kept.err,
+    ) == (1, True)
     assert (await house.ada("admin", "user", "rm", "bob")).status == 2  # it asks, and there is no terminal
     gone = await house.ada("admin", "user", "remove", "bob", "--remove-machines", "-y", "--json")
     assert gone.json == {"name": "bob", "removed": True, "machines": ["bobs"]}
@@ -103,6 +106,9 @@ async def test_a_machine_is_shared_in_an_organization(house: House) -> None:
     assert invited.text.startswith("bxi_") and "is member of team" in invited.err
     members = (await house.ada("org", "member", "list", "--json")).json
     assert [one["email"] for one in members["invites"]] == ["bob@example.org"]
+    for nothing in (None, b"", b" \n"):
+        empty = await bob("org", "join", feed=nothing)
+        assert (empty.status, "no token was given" in empty.err) == (2, True), empty
     assert (await bob("org", "join", feed=invited.out)).text == "you are in organization team\n"
     assert (await bob("machine", "get", "web")).err == "error: VM 'web' not found\n"
     shared = await house.ada("machine", "share", "web", "--json")
@@ -113,7 +119,9 @@ async def test_a_machine_is_shared_in_an_organization(house: House) -> None:
     assert (await bob("machine", "get", "web", "--json")).json["org"] == "team"
     assert (await bob("machine", "exec", "web", "--", "write", "x", "bob")).status == 0
     saved = await bob("machine", "checkpoint", "save", "web", "bobs", "--json")
-    assert saved.json["name"] == "bobs"
+    assert (saved.json["name"], saved.json["created_by_name"]) == ("bobs", "bob")
+    listed = (await house.ada("machine", "checkpoint", "list", "web")).text
+    assert listed.splitlines()[1].split()[-1] == "bob"
     refused = await bob("machine", "remove", "web", "-y")
     assert (refused.status, "only the owner of machine 'web' and the admins" in refused.err) == (1, True)
     assert (await house.ada("org", "member", "role", "team", "bob", "admin")).status == 0

@@ -105,7 +105,8 @@ class Users(Base):
         names = ", ".join(machine.name for machine in self._owned(user))
         if names and not machines:
             raise WrongState(
-                f"user '{user.name}' was not removed: they own {names}; remove these machines first, or with the user"
+                f"user '{user.name}' was not removed: they own {names}; remove these machines first, "
+                "or with the user (--remove-machines)"
             )
         for member in self._store.memberships(user.id):
             alone = len(self._store.members(member.org_id)) == 1

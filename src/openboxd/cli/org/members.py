@@ -80,7 +80,8 @@ def remove(state: State, org: str, name: str, yes: bool) -> None:
 def invite(state: State, org: str, email: str, role: str) -> None:
     """Invite somebody to organization ORG, and print the token with which one user of this host can join.
 
-    EMAIL is for you to know whom it is for; nobody sends mail. The token is good for a week and once.
+    EMAIL is only a note of whom it is for: nobody sends mail, and whoever holds the token may join. It is good for a
+    week and once.
 
     With --json: {token, expires_at}.
     """
@@ -101,7 +102,10 @@ def join(state: State, invitation: str) -> None:
     if invitation == "-":
         if sys.stdin.isatty():
             note("token:")
-        invitation = sys.stdin.readline().strip()
+        invitation = sys.stdin.readline()
+    invitation = invitation.strip()
+    if not invitation:
+        raise click.UsageError("no token was given; 'boxd org invite' prints one")
     joined = state.run(lambda client: client.accept_invite(invitation))
     answer(state, {"id": joined.id, "name": joined.name}, f"you are in organization {joined.name}")
 
