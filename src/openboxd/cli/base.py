@@ -20,13 +20,14 @@ def _remember(context: click.Context, parameter: click.Parameter, value: bool) -
         context.ensure_object(State).json = True
 
 
-def json_option() -> click.Option:
+def json_option(*, hidden: bool = False) -> click.Option:
     """A new `--json` flag; where it stands makes no difference."""
     return click.Option(
         ["--json"],
         is_flag=True,
         expose_value=False,
         callback=_remember,
+        hidden=hidden,
         help="Print one JSON document on stdout, everything else on stderr.",
     )
 
@@ -100,6 +101,19 @@ class Command(click.Command):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise PipeClosed from None
+
+
+class BareCommand(Command):
+    """A command whose output has no JSON form. Asked for one it refuses, so that no script takes it for JSON."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.params[-1] = json_option(hidden=True)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        if ctx.ensure_object(State).json:
+            raise click.UsageError(f"'{ctx.command_path}' has no JSON form; leave --json out", ctx)
+        return super().invoke(ctx)
 
 
 class Group(click.Group):

@@ -7,7 +7,7 @@ import os
 import click
 from click.shell_completion import BashComplete, add_completion_class, get_completion_class, split_arg_string
 
-from openboxd.cli.base import Command
+from openboxd.cli.base import BareCommand
 
 BASH = r"""\
 %(complete_func)s() {
@@ -53,7 +53,7 @@ class LineComplete(BashComplete):
 add_completion_class(LineComplete, "bash")
 
 
-@click.command("completion", cls=Command)
+@click.command("completion", cls=BareCommand)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

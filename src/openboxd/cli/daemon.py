@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from openboxd.cli.base import Group
+from openboxd.cli.base import BareCommand, Group
 
 
 @click.group(cls=Group)
@@ -14,7 +14,7 @@ def daemon() -> None:
     """Run the service on this host."""
 
 
-@daemon.command("run")
+@daemon.command("run", cls=BareCommand)
 @click.option(
     "--home",
     type=click.Path(file_okay=False, path_type=Path),

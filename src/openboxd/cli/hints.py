@@ -31,6 +31,8 @@ def report(state: State, error: BoxdError) -> None:
     close = difflib.get_close_matches(wanted, known, n=1) if wanted else []
     if close:
         note(f"hint: did you mean '{close[0]}'?")
+    elif match := CHECKPOINT.fullmatch(error.message):
+        note(f"hint: 'boxd machine checkpoint list {match[2]}' shows what there is")
 
 
 def _names(state: State, message: str) -> tuple[str, list[str]]:

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from openboxd.cli.base import Command
+from openboxd.cli.base import BareCommand
 from openboxd.cli.hints import report
 from openboxd.cli.machine import terminal
 from openboxd.cli.machine.describe import machine_argument
@@ -21,7 +21,7 @@ from openboxd.errors import BoxdError, Interrupted, NotFound
 from openboxd.model import ExecOutput, ExecRequest
 
 
-@click.command("connect", cls=Command)
+@click.command("connect", cls=BareCommand)
 @click.option("--agent", "by_agent", is_flag=True, help="Not by SSH, but through the machine's agent.")
 @machine_argument
 @pass_state

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openboxd.cli.base import Command
+from openboxd.cli.base import BareCommand
 from openboxd.cli.machine.describe import machine_argument
 from openboxd.cli.machine.session import to_standard_streams
 from openboxd.cli.state import State, pass_state
@@ -21,7 +21,7 @@ STEERING = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """What could steer the terminal of whoever looks: a machine prints what it likes on its console."""
 
 
-@click.command("logs", cls=Command)
+@click.command("logs", cls=BareCommand)
 @machine_argument
 @click.option("-f", "--follow", is_flag=True, help="Go on with what it says, until the machine is removed.")
 @pass_state
