@@ -56,6 +56,7 @@ def test_own_fields_begin_at_1000():
         "VmUsage.checkpoint_gib_hours",
         "WhoamiResponse.is_host_owner",
         "CreateVmFromSnapshotRequest.wait",
+        "CreateVmResponse.boots_first",
         "ForkVmRequest.from_checkpoint",
         *(
             f"SnapshotInfo.{name}"

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from openboxd.model import GIB
+from openboxd.model import GIB, Size
 from tests.cli.conftest import BOXD
 
 HEAVY = {"grpc", "google", "numpy", "sqlalchemy", "alembic", "rich", "cryptography"}
@@ -107,6 +107,16 @@ async def test_new_without_waiting(boxd, service):
         "source": "standalone",
         "boot": None,
     }
+
+
+async def test_the_first_machine_of_a_size_is_told_to_boot(boxd, service):
+    service.warm = [Size(1, 2 * GIB)]
+    first = await boxd("machine", "new", "web", "--vcpu=1", "--memory=1G")
+    assert first.err == "the first machine of this size boots, which takes longer; later ones start warm\n"
+    for argv in (["--vcpu=1", "--memory=2G"], ["--json"]):
+        assert (await boxd("machine", "new", *argv)).err == ""
+    assert " 1x2.0G " in (await boxd("image", "list")).text
+    assert (await boxd("image", "list", "--json")).json[0]["warm"] == [{"vcpu": 1, "memory_bytes": 2 * GIB}]
 
 
 async def test_new_tells_why_a_machine_did_not_start(boxd, service):

@@ -46,6 +46,7 @@ from openboxd.model import (
     Org,
     Outcome,
     Progress,
+    Size,
     Space,
     SshKey,
     Usage,
@@ -71,6 +72,7 @@ class FakeService(ServiceForks, ServiceSnapshots, ServiceSleep, ServiceRoutes):
 
     zone = "boxd.test"
     https_port = 443
+    warm: Sequence[Size] = ()
     ssh_host_key = "ssh-ed25519 AAAAfake"
     data_dir = "/var/lib/boxd"
 
@@ -491,6 +493,12 @@ class FakeService(ServiceForks, ServiceSnapshots, ServiceSleep, ServiceRoutes):
 
     def images(self, caller: Caller) -> Sequence[Image]:
         return self.known_images
+
+    def warm_sizes(self, image: Image) -> Sequence[Size]:
+        return self.warm
+
+    def boots_first(self, machine: Machine) -> bool:
+        return bool(self.warm) and machine.size not in self.warm
 
     async def build_image(self, caller: Caller, name: str) -> AsyncIterator[Progress | Image]:
         yield Progress("build", "packages", 0.25, "base-files")

@@ -77,11 +77,16 @@ async def test_the_first_save_shares_with_the_template(world: World) -> None:
 
 
 async def test_a_size_without_a_template_boots_and_gets_one(world: World) -> None:
-    await world.machine("web")
+    (image,) = world.control.images(OWNER)
+    assert SIZE not in world.control.warm_sizes(image)
+    new = NewMachine(name="web", vcpu=SIZE.vcpu, memory_bytes=SIZE.memory_bytes)
+    assert world.control.boots_first(await world.control.create_machine(OWNER, new))
+    await world.settled("web")
     assert booted(world)
     await world.until(lambda: template_dir(world.pool, "d1", SIZE).exists())
+    assert SIZE in world.control.warm_sizes(image)
     world.steps.clear()
-    await world.machine("shop")
+    assert not world.control.boots_first(await world.machine("shop"))
     assert not booted(world)
 
 

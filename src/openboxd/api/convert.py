@@ -121,6 +121,7 @@ def created_to_wire(service: Service, machine: Machine) -> pb.CreateVmResponse:
         image=machine.image_name,
         status=machine.status.value,
         boot_time_ms=machine.boot_time_ms,
+        boots_first=service.boots_first(machine),
     )
 
 
@@ -182,6 +183,7 @@ def image_to_wire(service: Service, image: Image) -> host_pb.ImageInfo:
         disk_bytes=image.disk_bytes,
         kernel_version=image.kernel_version,
         is_default=image.name == service.default_image(),
+        warm=[host_pb.WarmSize(vcpu=size.vcpu, memory_bytes=size.memory_bytes) for size in service.warm_sizes(image)],
     )
 
 

@@ -27,6 +27,7 @@ from openboxd.model import (
     Machine,
     Progress,
     RouteView,
+    Size,
     Snapshot,
     SnapshotView,
     SshKey,
@@ -325,6 +326,14 @@ class Service(People, Protocol):
 
     # -- images and host
     def images(self, caller: Caller) -> Sequence[Image]: ...
+
+    def warm_sizes(self, image: Image) -> Sequence[Size]:
+        """Sizes in which machines of an image need no boot."""
+        ...
+
+    def boots_first(self, machine: Machine) -> bool:
+        """Whether a machine just made boots because its size was not kept warm, as it will be from now on."""
+        ...
 
     def build_image(self, caller: Caller, name: str) -> AsyncIterator[Progress | Image]:
         """Progress, then the image as the last item. A build under way is joined; a cached one answers at once."""

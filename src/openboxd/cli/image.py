@@ -72,11 +72,22 @@ def warm(state: State, name: str | None, vcpu: int | None, memory: int | None) -
 @image.command("list")
 @pass_state
 def list_images(state: State) -> None:
-    """List the images of this host (short: ls). The default one is marked with *."""
+    """List the images of this host (short: ls). The default one is marked with *.
+
+    WARM are the sizes in which new machines go on from a booted guest; in others the first one boots.
+    """
     images = state.run(lambda client: client.images())
-    head = ("", "NAME", "SIZE", "KERNEL", "AGE", "DIGEST")
+    head = ("", "NAME", "SIZE", "KERNEL", "AGE", "WARM", "DIGEST")
     rows = [
-        ("*" if i.is_default else " ", i.name, size(i.disk_bytes), i.kernel_version, age(i.created_at), i.digest)
+        (
+            "*" if i.is_default else " ",
+            i.name,
+            size(i.disk_bytes),
+            i.kernel_version,
+            age(i.created_at),
+            ",".join(f"{each.vcpu}x{size(each.memory_bytes)}" for each in i.warm),
+            i.digest,
+        )
         for i in images
     ]
     answer(state, [as_json(found) for found in images], table(head, rows))
@@ -106,4 +117,5 @@ def as_json(found: ImageInfo) -> dict[str, Any]:
         "kernel_version": found.kernel_version,
         "created_at": iso(found.created_at),
         "is_default": found.is_default,
+        "warm": [{"vcpu": each.vcpu, "memory_bytes": each.memory_bytes} for each in found.warm],
     }

@@ -22,7 +22,7 @@ from openboxd.control.snapshots import Snapshots
 from openboxd.control.usage import Accounting
 from openboxd.control.users import Users
 from openboxd.control.ways import WaysIn
-from openboxd.model import Caller, Finding, Image, Progress
+from openboxd.model import Caller, Finding, Image, Machine, Progress, Size
 
 
 class Control(
@@ -62,6 +62,14 @@ class Control(
         """Remove an image that no machine uses."""
         self._access.host_owner(caller, "remove images")
         await self._images.remove(name)
+
+    def warm_sizes(self, image: Image) -> Sequence[Size]:
+        """Sizes in which machines of an image need no boot."""
+        return self._warming.sizes(image.digest)
+
+    def boots_first(self, machine: Machine) -> bool:
+        """Whether a machine just made boots because its size was not kept warm, as it will be from now on."""
+        return self._warming.is_on and not machine.source and machine.size not in self._warming.sizes(machine.image)
 
     def default_image(self) -> str:
         """Name of the default image."""

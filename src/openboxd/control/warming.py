@@ -53,6 +53,10 @@ class Warming:
         """Whether new machines go on from templates, and templates are made unasked."""
         return self._drivers.settings.warm
 
+    def sizes(self, digest: str) -> list[Size]:
+        """Sizes in which machines of an image need no boot."""
+        return template.kept_sizes(self._drivers.pool, digest) if self.is_on else []
+
     @asynccontextmanager
     async def template(self, digest: str, size: Size) -> AsyncIterator[Path | None]:
         """A template that a new machine can go on from, if there is one; it is kept for the time of the block."""

@@ -165,7 +165,7 @@ class EnvVar(_message.Message):
     def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
 
 class CreateVmResponse(_message.Message):
-    __slots__ = ("vm_id", "name", "public_ip", "url", "image", "status", "boot_time_ms", "paused_automations")
+    __slots__ = ("vm_id", "name", "public_ip", "url", "image", "status", "boot_time_ms", "paused_automations", "boots_first")
     VM_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     PUBLIC_IP_FIELD_NUMBER: _ClassVar[int]
@@ -174,6 +174,7 @@ class CreateVmResponse(_message.Message):
     STATUS_FIELD_NUMBER: _ClassVar[int]
     BOOT_TIME_MS_FIELD_NUMBER: _ClassVar[int]
     PAUSED_AUTOMATIONS_FIELD_NUMBER: _ClassVar[int]
+    BOOTS_FIRST_FIELD_NUMBER: _ClassVar[int]
     vm_id: str
     name: str
     public_ip: str
@@ -182,7 +183,8 @@ class CreateVmResponse(_message.Message):
     status: str
     boot_time_ms: int
     paused_automations: int
-    def __init__(self, vm_id: _Optional[str] = ..., name: _Optional[str] = ..., public_ip: _Optional[str] = ..., url: _Optional[str] = ..., image: _Optional[str] = ..., status: _Optional[str] = ..., boot_time_ms: _Optional[int] = ..., paused_automations: _Optional[int] = ...) -> None: ...
+    boots_first: bool
+    def __init__(self, vm_id: _Optional[str] = ..., name: _Optional[str] = ..., public_ip: _Optional[str] = ..., url: _Optional[str] = ..., image: _Optional[str] = ..., status: _Optional[str] = ..., boot_time_ms: _Optional[int] = ..., paused_automations: _Optional[int] = ..., boots_first: _Optional[bool] = ...) -> None: ...
 
 class DestroyVmRequest(_message.Message):
     __slots__ = ("vm_id",)

@@ -134,20 +134,30 @@ class Progress(_message.Message):
     def __init__(self, operation: _Optional[str] = ..., step: _Optional[str] = ..., fraction: _Optional[float] = ..., detail: _Optional[str] = ...) -> None: ...
 
 class ImageInfo(_message.Message):
-    __slots__ = ("digest", "name", "created_at", "disk_bytes", "kernel_version", "is_default")
+    __slots__ = ("digest", "name", "created_at", "disk_bytes", "kernel_version", "is_default", "warm")
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     DISK_BYTES_FIELD_NUMBER: _ClassVar[int]
     KERNEL_VERSION_FIELD_NUMBER: _ClassVar[int]
     IS_DEFAULT_FIELD_NUMBER: _ClassVar[int]
+    WARM_FIELD_NUMBER: _ClassVar[int]
     digest: str
     name: str
     created_at: int
     disk_bytes: int
     kernel_version: str
     is_default: bool
-    def __init__(self, digest: _Optional[str] = ..., name: _Optional[str] = ..., created_at: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., kernel_version: _Optional[str] = ..., is_default: _Optional[bool] = ...) -> None: ...
+    warm: _containers.RepeatedCompositeFieldContainer[WarmSize]
+    def __init__(self, digest: _Optional[str] = ..., name: _Optional[str] = ..., created_at: _Optional[int] = ..., disk_bytes: _Optional[int] = ..., kernel_version: _Optional[str] = ..., is_default: _Optional[bool] = ..., warm: _Optional[_Iterable[_Union[WarmSize, _Mapping]]] = ...) -> None: ...
+
+class WarmSize(_message.Message):
+    __slots__ = ("vcpu", "memory_bytes")
+    VCPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    vcpu: int
+    memory_bytes: int
+    def __init__(self, vcpu: _Optional[int] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
 
 class BuildImageRequest(_message.Message):
     __slots__ = ("name",)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -45,6 +46,14 @@ log = logging.getLogger(__name__)
 def template_dir(pool: Pool, digest: str, size: Size) -> Path:
     """Where the template of an image for machines of this size lies, if there is one."""
     return pool.image_dir(digest) / "template" / f"{size.vcpu}x{size.memory_bytes // MIB}"
+
+
+def kept_sizes(pool: Pool, digest: str) -> list[Size]:
+    """The sizes that an image has templates for, smallest first; whether they are of use is not looked at."""
+    names = [path.name for path in (pool.image_dir(digest) / "template").glob("*x*")]
+    matches = [re.fullmatch(r"(\d+)x(\d+)", name) for name in names]
+    found = [Size(int(match[1]), int(match[2]) * MIB) for match in matches if match]
+    return sorted(found, key=lambda size: (size.vcpu, size.memory_bytes))
 
 
 async def usable(drivers: Drivers, digest: str, size: Size) -> Path | None:

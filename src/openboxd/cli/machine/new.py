@@ -11,7 +11,7 @@ import click
 from openboxd.cli.base import Command
 from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import boot, reached, status, url
-from openboxd.cli.output import answer, facts
+from openboxd.cli.output import answer, facts, note
 from openboxd.cli.progress import watching
 from openboxd.cli.ssh.refresh import refresh
 from openboxd.cli.state import State, pass_state
@@ -115,6 +115,8 @@ def new(
             await client.set_auto_suspend(created.vm_id, auto_suspend)
         if auto_hibernate is not None:
             await client.set_auto_hibernate(created.vm_id, auto_hibernate)
+        if created.boots_first and not state.json:
+            note("the first machine of this size boots, which takes longer; later ones start warm")
         if no_wait:
             return await client.machine(created.vm_id)
         with going_on(f"{created.name} is made and goes on starting; see 'boxd machine get {created.name}'"):
