@@ -49,7 +49,10 @@ def test_unknown_things(daemon: Daemon) -> None:
         assert refused(daemon, 1, *arguments) == "VM 'nobody' not found"
     for verb in ("restore", "remove"):
         sentence = refused(daemon, 1, *CHECKPOINT, verb, GOLDEN, "nothing", "-y")
-        assert sentence == f"checkpoint 'nothing' not found on machine '{GOLDEN}'"
+        assert sentence.splitlines() == [
+            f"checkpoint 'nothing' not found on machine '{GOLDEN}'",
+            f"hint: 'boxd machine checkpoint list {GOLDEN}' shows what there is",
+        ]
     assert refused(daemon, 125, "machine", "exec", "nobody", "--", "true") == "VM 'nobody' not found"
 
 

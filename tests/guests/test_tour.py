@@ -75,7 +75,10 @@ def test_a_second_machine_its_own_checkpoints_and_its_removal(daemon: Daemon) ->
         for verb in ("restore", "remove"):
             for machine in ("second", second["id"]):
                 line = refused(daemon, *CHECKPOINT, verb, machine, reference, "-y")
-                assert line == f"error: checkpoint '{reference}' not found on machine 'second'\n"
+                assert line.splitlines() == [
+                    f"error: checkpoint '{reference}' not found on machine 'second'",
+                    "hint: 'boxd machine checkpoint list second' shows what there is",
+                ]
     assert daemon.json(*CHECKPOINT, "list", "second") == []
     assert daemon.sh("cat /proc/sys/kernel/random/boot_id", "second") == boot
 
