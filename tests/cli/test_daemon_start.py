@@ -6,6 +6,8 @@ import socket
 
 import pytest
 
+from openboxd import settings
+
 
 async def test_an_address_in_use_leaves_nothing_behind(boxd, tmp_path):
     home = tmp_path / "home"
@@ -36,3 +38,8 @@ async def test_a_lost_store_is_no_first_start(boxd, tmp_path, what):
     assert (done.status, done.err.count("\n")) == (1, 1)
     assert done.err.startswith(f"error: {home}/boxd.db is missing or empty, but {home} was in use: ")
     assert (home / "admin.key").read_text() == "bxd_kept" and (home / "pool/machines/m1").is_dir()
+
+
+@pytest.mark.parametrize(("text", "port"), [("off", 0), ("127.0.0.1:8443", 8443), ("[::1]:443", 443)])
+def test_the_port_of_https_is_the_one_that_is_set(text, port):
+    assert settings.load(environ={"BOXD_HTTPS": text}).https_port == port
