@@ -122,10 +122,12 @@ class Creation:
         return machine
 
     async def _give_up(self, machine: Machine) -> None:
-        """Remove what there is of a machine that did not come to be."""
-        await asyncio.to_thread(self._drivers.pool.discard, self._drivers.pool.machine_dir(machine.id))
-        gone = await self._store.update_machine(machine.id, status=MachineStatus.DESTROYED)
-        await follow(self._drivers.ways, gone, None)
+        """Remove what there is of a machine that did not come to be. Its name is free then, also if the pool is gone."""
+        try:
+            await asyncio.to_thread(self._drivers.pool.discard, self._drivers.pool.machine_dir(machine.id))
+        finally:
+            gone = await self._store.update_machine(machine.id, status=MachineStatus.DESTROYED)
+            await follow(self._drivers.ways, gone, None)
 
     async def reserve(self, caller: Caller, new: Wanted, origin: Origin) -> Machine:
         """A pending machine that has its name, address and port, and nothing else yet. Raises as `make_from`."""
