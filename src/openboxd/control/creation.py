@@ -122,7 +122,7 @@ class Creation:
         return machine
 
     async def _give_up(self, machine: Machine) -> None:
-        """Remove what there is of a machine that did not come to be. Its name is free then, also if the pool is gone."""
+        """Remove what there is of a machine that did not come to be. Its name is free then, also without a pool."""
         try:
             await asyncio.to_thread(self._drivers.pool.discard, self._drivers.pool.machine_dir(machine.id))
         finally:
