@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from openboxd.edge.gate import Gate, Limits
 from openboxd.edge.listener import listen_tcp
@@ -40,6 +40,8 @@ class Guest:
                 pass
             finally:
                 writer.close()
+                with suppress(OSError, asyncio.CancelledError):
+                    await writer.wait_closed()  # until then `kill` has to abort it
                 self._writers.discard(writer)
                 self._handlers.discard(task)
 
@@ -56,6 +58,7 @@ class Guest:
             task.cancel()
         if handlers:
             await asyncio.wait(handlers)
+        await asyncio.sleep(0)  # the loop tells transports of their end one turn after they were aborted
         self._server = None
 
     async def dial(self) -> Stream:
