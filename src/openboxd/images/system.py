@@ -75,7 +75,7 @@ FILES: dict[str, tuple[str, int]] = {
     # The address comes with the kernel command line (70-eth0.network, by systemd-network-generator); this is for a
     # machine that is booted without one.
     "/etc/systemd/network/80-boxd.network": (
-        "[Match]\nType=ether\n\n"
+        "[Match]\nType=ether\nKind=!*\n\n"  # cards alone: what Docker and others make inside is theirs
         "[Network]\nDHCP=ipv4\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n\n"
         # The address belongs to the MAC: a new machine-id (fork) must not ask for another one.
         "[DHCPv4]\nClientIdentifier=mac\nUseHostname=no\nSendHostname=no\nUseMTU=yes\n",
