@@ -214,6 +214,7 @@ class MachineWorker:
             finally:  # a removal may come just now: who waits for this order is told all the same
                 if self._job is job:
                     self._job = None
+                    self.watchers.forget()
                 job.finish(error)
                 if error is not None:
                     log.warning("machine %s: %s: %s", self.id, job.order, error)
