@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class Save:
     written: int
 
 
-class Peer:
+class Peer(ABC):
     """A way of saving and restoring. Its files are in `home`, which has reflinks."""
 
     name = ""
@@ -73,12 +74,13 @@ class Peer:
         cache = {"direct": False, "no-flush": False}
         return {"driver": "raw", "cache": cache, "file": {"driver": "file", "filename": str(path)}}
 
+    @abstractmethod
     async def save(self, number: int) -> Save:
-        raise NotImplementedError
+        """Save the running guest."""
 
+    @abstractmethod
     async def restore(self, number: int) -> None:
         """Take the guest back; it runs and has a new channel to its agent when this returns."""
-        raise NotImplementedError
 
     async def timed(self, work: Callable[[], Awaitable[None]], size: Callable[[], int]) -> Save:
         """Carry out a save; the standstill is from QEMU's STOP to its RESUME event."""

@@ -8,11 +8,9 @@ import click
 
 from openboxd.cli.base import Command
 from openboxd.cli.interrupt import going_on
-from openboxd.cli.machine.describe import boot, machine_argument, reached, status, url
-from openboxd.cli.machine.new import until_running
-from openboxd.cli.output import answer, facts
+from openboxd.cli.machine.describe import machine_argument
+from openboxd.cli.machine.new import show_made, until_running
 from openboxd.cli.progress import watching
-from openboxd.cli.ssh.refresh import refresh
 from openboxd.cli.state import State, pass_state
 from openboxd.cli.types import GIVEN, LABEL
 
@@ -94,22 +92,4 @@ def fork(
             async with watching(client, made.vm_id, f"starting {made.name}"):
                 return await until_running(client, made.vm_id, made.name)
 
-    vm = state.run(work)
-    refresh(state)
-    data = {
-        "name": vm.name,
-        "id": vm.vm_id,
-        "status": status(vm),
-        "url": url(vm),
-        "https_url": vm.https_url,
-        "source": vm.source,
-        "boot": boot(vm) if vm.boot_time_ms else None,
-    }
-    pairs = [
-        ("name", vm.name),
-        ("status", status(vm)),
-        ("url", reached(vm.https_url)),
-        ("source", vm.source),
-        ("boot", boot(vm)),
-    ]
-    answer(state, data, facts(pairs))
+    show_made(state, state.run(work), copied=True)

@@ -123,7 +123,11 @@ def new(
             async with watching(client, created.vm_id, f"starting {created.name}"):
                 return await until_running(client, created.vm_id, created.name)
 
-    vm = state.run(work)
+    show_made(state, state.run(work))
+
+
+def show_made(state: State, vm: GetVmResponse, *, copied: bool = False) -> None:
+    """What is told of a machine that was just made; of a copy also what it is one of."""
     refresh(state)
     data = {
         "name": vm.name,
@@ -134,7 +138,8 @@ def new(
         "source": vm.source,
         "boot": boot(vm) if vm.boot_time_ms else None,
     }
-    pairs = [("name", vm.name), ("status", status(vm)), ("url", reached(vm.https_url)), ("boot", boot(vm))]
+    source = [("source", vm.source)] if copied else []
+    pairs = [("name", vm.name), ("status", status(vm)), ("url", reached(vm.https_url)), *source, ("boot", boot(vm))]
     answer(state, data, facts(pairs))
 
 
