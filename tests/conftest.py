@@ -21,6 +21,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "lab" in getattr(item, "fixturenames", ()):
             item.add_marker("guest")
+            item.add_marker(_of_the_test_alone(item), append=False)
+
+
+def _of_the_test_alone(item: pytest.Item) -> pytest.MarkDecorator:
+    """The item's limit, without its fixtures: the first one may build the image."""
+    own = item.get_closest_marker("timeout")
+    limit = own.args[0] if own else float(item.config.getini("timeout"))
+    return pytest.mark.timeout(limit, func_only=True)
 
 
 @pytest.fixture(scope="session")

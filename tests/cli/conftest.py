@@ -70,7 +70,7 @@ class Boxd:
             out, err = await asyncio.wait_for(process.communicate(feed), LIMIT)
         except TimeoutError:
             process.kill()
-            raise
+            raise AssertionError(f"{argv} did not end in {LIMIT} s") from None
         return Result(process.returncode, out or b"", (err or b"").decode())
 
     async def on_terminal(
@@ -97,6 +97,8 @@ class Boxd:
                         else:
                             os.write(master, reply)
                 return await process.wait(), bytes(shown)
+        except TimeoutError:
+            raise AssertionError(f"{argv} did not end in {LIMIT} s; shown: {bytes(shown)!r}") from None
         finally:
             if process.returncode is None:
                 process.kill()

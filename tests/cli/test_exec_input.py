@@ -44,9 +44,14 @@ async def test_connect_to_a_machine_that_does_not_run_is_125(boxd, web, service)
 
 async def test_the_error_of_a_cut_session_has_a_line_of_its_own(boxd, web, service, tmp_path):
     os.mkfifo(tmp_path / "up")
+    up = asyncio.Event()
+    reader = os.open(tmp_path / "up", os.O_RDONLY | os.O_NONBLOCK)
+    asyncio.get_running_loop().add_reader(reader, up.set)
 
     async def cut_when_up():
-        await asyncio.to_thread((tmp_path / "up").read_bytes)
+        await up.wait()
+        asyncio.get_running_loop().remove_reader(reader)
+        os.close(reader)
         await service.restore_checkpoint(None, "web", "one")
 
     cutting = asyncio.create_task(cut_when_up())

@@ -36,7 +36,8 @@ def raw(fd: int) -> Iterator[None]:
     before = termios.tcgetattr(fd)
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     try:
-        tty.setraw(fd)
+        # Not the default TCSAFLUSH: what was typed while we connected is for the other side.
+        tty.setraw(fd, termios.TCSANOW)
         for number in ENDINGS:
             loop.add_signal_handler(number, lambda: task and task.cancel())
         yield
