@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "scripts/test"
-SYSTEM = ("bash", "dirname", "env")
+SYSTEM = ("bash", "dirname", "env", "sed", "timeout")
 
 
 @pytest.fixture
@@ -51,9 +51,10 @@ def test_root_runs_everything_itself_and_is_told_the_time(checkout: Path) -> Non
 def test_an_ordinary_user_gets_sudo_for_the_tests_only(checkout: Path) -> None:
     program(checkout / "bin/sudo", 'echo "sudo $*"')
     done = run(checkout, 1000)
-    calls = done.stdout.splitlines()
-    assert [call for call in calls if "sudo" in call] == calls[-1:]
-    assert "BOXD_MIRROR" in calls[-1] and ".venv/bin/pytest" in calls[-1] and "no:cacheprovider" in calls[-1]
+    calls = [call for call in done.stdout.splitlines() if " | == " not in call]
+    assert [call for call in calls if "sudo" in call] == calls[-2:]
+    for call in calls[-2:]:
+        assert "BOXD_MIRROR" in call and ".venv/bin/pytest" in call and "no:cacheprovider" in call
 
 
 def test_without_sudo_it_says_so_before_anything_runs(checkout: Path) -> None:
@@ -63,6 +64,20 @@ def test_without_sudo_it_says_so_before_anything_runs(checkout: Path) -> None:
     fast = run(checkout, 1000, "--fast")
     assert fast.returncode == 0
     assert fast.stdout.splitlines()[-1] == "pytest -m not guest"
+
+
+def test_the_whole_runs_in_two_streams_that_tell_their_names(checkout: Path) -> None:
+    done = run(checkout, 0)
+    assert done.returncode == 0, done
+    assert {"guests | pytest -m guest", "others | pytest -m not guest"} <= set(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("stream", ["guest", "not guest"])
+def test_a_stream_that_fails_fails_it_and_the_other_is_heard_out(checkout: Path, stream: str) -> None:
+    program(checkout / ".venv/bin/pytest", f'echo "ran $2"; [ "$2" != "{stream}" ]')
+    done = run(checkout, 0)
+    assert done.returncode != 0
+    assert {"guests | ran guest", "others | ran not guest"} <= set(done.stdout.splitlines())
 
 
 def test_a_failing_check_fails_it(checkout: Path) -> None:
