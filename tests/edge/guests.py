@@ -7,7 +7,8 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from openboxd.edge.gate import Gate, Limits
+from openboxd.edge.gate import Gate
+from openboxd.edge.limits import Limits
 from openboxd.edge.listener import listen_tcp
 from openboxd.edge.streams import Stream, dial_tcp
 

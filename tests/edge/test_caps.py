@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from openboxd.edge.gate import Limits
+from openboxd.edge.limits import Limits
 from tests.edge.guests import Client, guarded, until
 
 HELD = 1000

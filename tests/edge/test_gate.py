@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from openboxd.edge.gate import Gate, GateState, Limits
+from openboxd.edge.gate import Gate
+from openboxd.edge.limits import Limits
 from openboxd.edge.listener import listen_tcp, listen_unix
 from openboxd.edge.streams import PIECE, Stream
+from openboxd.edge.turns import GateState
 from tests.edge.guests import LIMIT, Client, Guest, echo, guarded, saying, shrink, until
 
 

@@ -17,13 +17,16 @@ from pathlib import Path
 
 from openboxd.edge.caddy_config import socket_of
 from openboxd.edge.datagrams import DatagramGate, Datagrams, Reach, listen_udp
+from openboxd.edge.dials import Dial
 from openboxd.edge.found_port import FoundPort
-from openboxd.edge.gate import Dial, Gate, GateState, Limits, Waited
+from openboxd.edge.gate import Gate
 from openboxd.edge.kept import Kept
+from openboxd.edge.limits import Limits
 from openboxd.edge.listener import listen_tcp, listen_unix
 from openboxd.edge.speaks_first import dial_speaking
 from openboxd.edge.streams import Stream
 from openboxd.edge.through_agent import Guest, dial_agent
+from openboxd.edge.turns import GateState, Waited
 from openboxd.host.files import make_directory
 from openboxd.model import Held, Way
 
