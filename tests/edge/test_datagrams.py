@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from openboxd.edge import datagrams
-from openboxd.edge.datagrams import DatagramGate, listen_udp
+from openboxd.edge.datagrams import DatagramGate
+from openboxd.edge.listener import listen_udp
 from openboxd.errors import Interrupted, Unavailable
 from tests.guest.rig import until
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from openboxd.edge.datagrams import listen_udp
 from openboxd.edge.gates import Gates
 from openboxd.edge.limits import Limits
-from openboxd.edge.listener import listen_tcp
+from openboxd.edge.listener import listen_tcp, listen_udp
 from openboxd.model import Held, Way
 from tests.edge.agents import FakeAgent
 from tests.edge.guests import Client, saying, until

@@ -48,22 +48,6 @@ Reach = Callable[[], Awaitable[Datagrams]]
 """A socket of the guest for one client. Raises OSError, BoxdError if the guest cannot be reached."""
 
 
-def listen_udp(host: str, port: int) -> socket.socket:
-    """Listen on a UDP port.
-
-    Raises:
-        OSError: the port is taken, or not ours to take.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
-    try:
-        listener.bind((host, port))
-    except BaseException:
-        listener.close()
-        raise
-    return listener
-
-
 class Flow:
     """One client's datagrams and the answers to them."""
 

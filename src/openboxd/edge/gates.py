@@ -7,90 +7,33 @@ and then, never a failure: the machine itself is not concerned.
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
-import socket
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from openboxd.edge.caddy_config import socket_of
-from openboxd.edge.datagrams import DatagramGate, Datagrams, Reach, listen_udp
-from openboxd.edge.dials import Dial
+from openboxd.edge.datagrams import DatagramGate
 from openboxd.edge.found_port import FoundPort
 from openboxd.edge.gate import Gate
 from openboxd.edge.kept import Kept
 from openboxd.edge.limits import Limits
-from openboxd.edge.listener import listen_tcp, listen_unix
-from openboxd.edge.speaks_first import dial_speaking
-from openboxd.edge.streams import Stream
-from openboxd.edge.through_agent import Guest, dial_agent
-from openboxd.edge.turns import GateState, Waited
-from openboxd.host.files import make_directory
+from openboxd.edge.listeners import Listeners
+from openboxd.edge.machine_gates import MachineGates
+from openboxd.edge.places import is_ssh, obstacle, place, socket_name
+from openboxd.edge.through_agent import Guest
+from openboxd.edge.turns import Waited
 from openboxd.model import Held, Way
-
-DRAIN = 0.15
-"""Seconds that connections get to end, counted from the beginning of the hold."""
 
 FINISH = 0.5
 """Seconds that connections get to end when the daemon ends."""
 
-LOOK_LIMIT = 2.0
-
 RETRY = 1.0
 """Seconds after which it is looked whether a port that was taken is free."""
 
-SSH_PORT = 22
 SSH_STARTS, SSH_RETRY = 20.0, 0.1
 """Every guest has an sshd, which comes up after the agent, and starts anew when it is given another host key."""
 
-SOCKET_NAME = 107
-"""Bytes of a socket's name that the HTTPS front, which works in their directory, can connect to."""
-
 log = logging.getLogger(__name__)
-
-
-class MachineGates:
-    """The gates of one machine."""
-
-    def __init__(self, machine_id: str, name: str) -> None:
-        self.id, self.name = machine_id, name
-        self.state = GateState.HELD  # until its worker has said how it is
-        self.reason = ""
-        self.guest: Guest | None = None
-        self.held_since = time.monotonic()
-        self.found = FoundPort()
-        self.ways: Sequence[Way] = ()
-        self.gates: dict[Way, Gate | DatagramGate] = {}
-        self.problems: dict[Way, str] = {}
-
-    def dial(self, way: Way) -> Dial:
-        """How the gate of this way reaches the guest that is there at the time."""
-
-        async def dial() -> Stream:
-            if self.guest is None:
-                raise ConnectionRefusedError(f"machine '{self.name}' has no agent")
-            if _is_ssh(way):
-                return await dial_speaking(self.guest, way.port)
-            return await (dial_agent(self.guest, way.port) if way.port else self.found.dial(self.guest))
-
-        return dial
-
-    def reach(self, way: Way) -> Reach:
-        """The same for datagrams of one client."""
-
-        async def reach() -> Datagrams:
-            if self.guest is None:
-                raise ConnectionRefusedError(f"machine '{self.name}' has no agent")
-            return await self.guest.datagrams(way.port)
-
-        return reach
-
-    def title(self, way: Way) -> str:
-        """What is behind a way, for people."""
-        kind = "UDP port" if way.protocol == "udp" else "port"
-        return f"{f'{kind} {way.port}' if way.port else 'the web server'} of machine '{self.name}'"
 
 
 class Gates:
@@ -113,13 +56,8 @@ class Gates:
         unserved: Callable[[str], str] = lambda domain: "",
         kept: Kept | None = None,
     ) -> None:
-        make_directory(directory)
-        self._kept = kept or Kept(directory, 0)
-        for name in self._kept.names():  # an earlier daemon listened elsewhere: that may be in the way
-            if name.startswith("tcp:") and not name.startswith(f"tcp:{host}:"):
-                self._kept.drop(name)
-        self._waited = waited
-        self._directory, self._host, self._limits = directory, host, limits
+        self._listeners = Listeners(directory, host, kept)
+        self._limits, self._waited = limits or Limits(), waited
         self._unserved = unserved
         self._told: Callable[[str], None] = lambda machine_id: None
         self._machines: dict[str, MachineGates] = {}
@@ -134,9 +72,9 @@ class Gates:
         async with self._arranging:
             machine = self._machines.setdefault(machine_id, MachineGates(machine_id, name))
             machine.name, machine.ways = name, tuple(ways)
-            places = {_place(way): way for way in ways}
+            places = {place(way): way for way in ways}
             for way in machine.gates.keys() - set(ways):
-                gate, successor = machine.gates[way], places.get(_place(way))
+                gate, successor = machine.gates[way], places.get(place(way))
                 if successor is not None and isinstance(gate, Gate):  # it leads to another port from now on
                     machine.gates[successor] = machine.gates.pop(way)
                     gate.dial = machine.dial(successor)
@@ -177,7 +115,7 @@ class Gates:
             try:
                 await self._add(machine, way)
             except OSError as error:
-                text = f"{machine.title(way)} cannot be reached: {_obstacle(way, error)}"
+                text = f"{machine.title(way)} cannot be reached: {obstacle(way, error)}"
                 if machine.problems.get(way) != text:
                     log.warning("%s", text)
                 machine.problems[way] = text
@@ -200,63 +138,39 @@ class Gates:
     async def _add(self, machine: MachineGates, way: Way) -> None:
         """Raises OSError if it cannot be listened on."""
         gate = machine.gates[way] = self._gate(machine, way)
-        if _file(way):
-            self._owners[_file(way)] = gate
-        if machine.state is GateState.HELD:
-            gate.begin_hold()
-        elif machine.state is GateState.SHUT:
-            await gate.shut(machine.reason)
+        if socket_name(way):
+            self._owners[socket_name(way)] = gate
+        await machine.tell_state(gate)
 
     def _gate(self, machine: MachineGates, way: Way) -> Gate | DatagramGate:
         """Raises OSError if it cannot be listened on."""
-        file, title, limits = _file(way), machine.title(way), self._limits or Limits()
 
         def used() -> None:
             self._told(machine.id)
 
+        listener, title = self._listeners.listen(way), machine.title(way)
         if way.protocol == "udp":
-            return DatagramGate(listen_udp(self._host, way.public_port), machine.reach(way), title, used=used)
-        if len(file) > SOCKET_NAME:
-            raise OSError(errno.ENAMETOOLONG, f"it has more than {SOCKET_NAME} characters")
-        listener = self._listener(way)
-        if _is_ssh(way):
-            limits = replace(limits, starting=SSH_STARTS, retry=SSH_RETRY)
-        dial, http = machine.dial(way), bool(file)
+            return DatagramGate(listener, machine.reach(way), title, used=used)
+        limits = replace(self._limits, starting=SSH_STARTS, retry=SSH_RETRY) if is_ssh(way) else self._limits
+        dial, http = machine.dial(way), bool(socket_name(way))
         return Gate(listener, dial, title, http=http, limits=limits, waited=self._waited, used=used)
 
-    def _listener(self, way: Way) -> socket.socket:
-        """The one that an earlier daemon left, with those who came in meanwhile, or a new one. Raises OSError."""
-        name, file = self._listener_name(way), self._directory / _file(way)
-        found = self._kept.take(name)
-        if found is not None:
-            listener = socket.socket(fileno=found)
-            if not _file(way) or file.is_socket():
-                listener.setblocking(False)
-                return listener
-            listener.close()
-        listener = listen_unix(file) if _file(way) else listen_tcp(self._host, way.public_port)
-        self._kept.keep(name, listener.fileno())
-        return listener
-
-    def _listener_name(self, way: Way) -> str:
-        return f"file:{_file(way)}" if _file(way) else f"tcp:{self._host}:{way.public_port}"
-
     async def _remove(self, machine: MachineGates, way: Way) -> None:
-        gate, file = machine.gates.pop(way), _file(way)
-        ours = self._owners.get(file) is gate  # else the name has gone over to another machine
+        gate, name = machine.gates.pop(way), socket_name(way)
+        ours = self._owners.get(name) is gate  # else the name has gone over to another machine
         if ours:
-            del self._owners[file]
-            (self._directory / file).unlink(missing_ok=True)
+            del self._owners[name]
+            self._listeners.unlink(way)
         await gate.close()
-        if ours or (not file and way.protocol != "udp"):
-            self._kept.drop(self._listener_name(way))
+        if ours or not name:
+            self._listeners.forget(way)
 
     # -- how a machine is
 
     def in_use(self, machine_id: str) -> bool:
         """See ports.Ways."""
         machine = self._machines.get(machine_id)
-        return machine is not None and any(gate.in_use for gate in machine.gates.values())
+        return machine is not None and machine.in_use
 
     def on_use(self, told: Callable[[str], None]) -> None:
         """See ports.Ways."""
@@ -264,38 +178,25 @@ class Gates:
 
     def turn_away(self, machine_id: str, reason: str) -> None:
         """See ports.Ways."""
-        machine = self._machines.get(machine_id)
-        for gate in machine.gates.values() if machine else ():
-            gate.turn_away(reason)
+        if machine := self._machines.get(machine_id):
+            machine.turn_away(reason)
 
     def hold(self, machine_id: str) -> None:
         """See ports.Ways."""
-        machine = self._machines.get(machine_id)
-        if machine is None or machine.state is GateState.HELD:
-            return
-        machine.state, machine.held_since = GateState.HELD, time.monotonic()
-        for gate in machine.gates.values():
-            gate.begin_hold()
+        if machine := self._machines.get(machine_id):
+            machine.hold()
 
     async def drain(self, machine_id: str) -> None:
         """See ports.Ways."""
-        machine = self._machines.get(machine_id)
-        if machine is not None:
-            left = max(0.0, machine.held_since + DRAIN - time.monotonic())
-            await asyncio.gather(*(gate.drain(left) for gate in machine.gates.values()))
+        if machine := self._machines.get(machine_id):
+            await machine.drain()
 
     async def open(self, machine_id: str, guest: Guest) -> Held:
         """See ports.Ways."""
         machine = self._machines.get(machine_id)
         if machine is None:
             return Held()
-        if machine.guest is not guest:
-            machine.guest = guest
-            machine.found.begin_anew()
-        machine.state = GateState.OPEN
-        held = Held()
-        for gate in machine.gates.values():
-            held = held.and_also(gate.release())
+        held = machine.open(guest)
         async with self._arranging:
             if self._machines.get(machine_id) is machine:
                 await self._open_missing(machine)
@@ -303,69 +204,23 @@ class Gates:
 
     async def shut(self, machine_id: str, reason: str) -> None:
         """See ports.Ways."""
-        machine = self._machines.get(machine_id)
-        if machine is None:
-            return
-        machine.state, machine.reason, machine.guest = GateState.SHUT, reason, None
-        await asyncio.gather(*(gate.shut(reason) for gate in machine.gates.values()))
+        if machine := self._machines.get(machine_id):
+            await machine.shut(reason)
 
     async def found_port(self, machine_id: str) -> int:
         """See ports.Ways."""
         machine = self._machines.get(machine_id)
-        if machine is None:
-            return FoundPort().port
-        if machine.state is GateState.OPEN and machine.guest is not None and machine.guest.ready:
-            try:
-                async with asyncio.timeout(LOOK_LIMIT):
-                    return await machine.found.look(machine.guest)
-            except OSError as error:
-                log.debug("machine %s does not say what it listens on: %s", machine_id, error)
-        return machine.found.port
+        return await machine.found_port() if machine else FoundPort().port
 
     def is_free(self, public_port: int) -> bool:
         """See ports.Ways."""
-        try:
-            for listen in (listen_tcp, listen_udp):
-                listen(self._host, public_port).close()
-        except OSError:
-            return False
-        return True
+        return self._listeners.is_free(public_port)
 
     def sweep(self) -> int:
         """Remove the names of sockets that belong to no machine; how many. Only after all were arranged."""
-        stray = [path for path in self._directory.iterdir() if path.name not in self._owners]
-        for path in stray:
-            path.unlink(missing_ok=True)
-        for kind in ("file:", "tcp:"):
-            self._kept.sweep(kind)
-        return len(stray)
+        return self._listeners.sweep(self._owners.keys())
 
     def domain_problem(self, domain: str) -> str:
         """See ports.Ways."""
         ways = ((way, text) for machine in self._machines.values() for way, text in machine.problems.items())
         return next((text for way, text in ways if way.domain == domain), "") or self._unserved(domain)
-
-
-def _obstacle(way: Way, error: OSError) -> str:
-    """Why a way cannot be listened on, and what becomes of it."""
-    if not way.public_port:
-        return f"the socket of '{way.host or way.domain}' cannot be listened on: {error.strerror}"
-    what = f"{way.protocol.upper()} port {way.public_port} of this host"
-    if error.errno == errno.EADDRINUSE:
-        return f"{what} is taken by another program; it is the machine's again as soon as that one ends"
-    return f"{what} cannot be listened on: {error.strerror}"
-
-
-def _is_ssh(way: Way) -> bool:
-    """The way in to the guest's sshd."""
-    return bool(way.public_port) and way.port == SSH_PORT and way.protocol == "tcp"
-
-
-def _place(way: Way) -> tuple[str, int, str]:
-    """Where people come in, whatever port it leads to."""
-    return _file(way), way.public_port, way.protocol
-
-
-def _file(way: Way) -> str:
-    """The name of a way's socket, as the HTTPS front finds it; empty for a TCP port."""
-    return socket_of(way.domain) if way.domain else way.host

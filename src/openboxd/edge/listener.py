@@ -1,4 +1,4 @@
-"""The listening socket of a gate: a UNIX socket for the HTTPS front, or a TCP port.
+"""The listening socket of a gate: a UNIX socket for the HTTPS front, or a port of this host.
 
 A UNIX socket gets its name by a rename, so an old one (of a daemon that was killed) is replaced without a moment in
 which a client would find nothing, and the name may be longer than the 107 bytes that a socket address holds.
@@ -49,16 +49,35 @@ def listen_tcp(host: str, port: int) -> socket.socket:
     Raises:
         OSError: the port is taken, or not ours to take.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+    listener = _bound(socket.SOCK_STREAM, host, port, reuse=True)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
         listener.listen(BACKLOG)
     except BaseException:
         listener.close()
         raise
     return listener
+
+
+def listen_udp(host: str, port: int) -> socket.socket:
+    """Listen on a UDP port.
+
+    Raises:
+        OSError: the port is taken, or not ours to take.
+    """
+    return _bound(socket.SOCK_DGRAM, host, port)
+
+
+def _bound(kind: int, host: str, port: int, *, reuse: bool = False) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, kind | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+    try:
+        if reuse:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except BaseException:
+        bound.close()
+        raise
+    return bound
 
 
 class Acceptor:
