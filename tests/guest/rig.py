@@ -16,8 +16,8 @@ from time import monotonic
 from typing import TypeVar
 
 from openboxd.guest import payload
-from openboxd.guest.channel import Timing
 from openboxd.guest.connector import ChannelAgent, ChannelConnector, Questions
+from openboxd.guest.timing import Timing
 
 T = TypeVar("T")
 LIMIT = 40.0

@@ -11,8 +11,8 @@ import pytest
 
 from openboxd.errors import Interrupted, Unavailable
 from openboxd.guest import wire
-from openboxd.guest.channel import Timing
 from openboxd.guest.connector import ChannelAgent, ChannelConnector
+from openboxd.guest.timing import Timing
 from openboxd.model import ExecRequest
 from tests.contracts.agent import collect, get, put, run
 from tests.guest.relay import Relay

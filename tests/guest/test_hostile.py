@@ -16,8 +16,8 @@ import pytest
 
 from openboxd.errors import BoxdError, Interrupted, OperationFailed, OutcomeUnknown, WrongState
 from openboxd.guest import wire
-from openboxd.guest.channel import Timing
 from openboxd.guest.connector import ChannelAgent, ChannelConnector
+from openboxd.guest.timing import Timing
 from openboxd.model import ExecRequest
 from tests.guest.rig import LIMIT, until, within
 

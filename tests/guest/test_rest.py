@@ -9,8 +9,8 @@ import signal
 import pytest
 
 from openboxd.errors import Unavailable
-from openboxd.guest.channel import Timing
 from openboxd.guest.connector import ChannelConnector
+from openboxd.guest.timing import Timing
 from openboxd.model import ExecRequest
 from tests.contracts.agent import collect
 from tests.guest.relay import Relay

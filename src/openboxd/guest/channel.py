@@ -16,55 +16,29 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 import secrets
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from openboxd.errors import Interrupted, Unavailable
 from openboxd.guest import wire
+from openboxd.guest.agent_port import AgentPort
 from openboxd.guest.clock import correct
 from openboxd.guest.epoch import Epoch
-from openboxd.guest.refusals import printable
+from openboxd.guest.greeting import hello, identified
 from openboxd.guest.requests import Receive, Respond, receive_none, refuse_all
+from openboxd.guest.timing import Timing
 from openboxd.guest.useless import BYTES, Useless
 from openboxd.guest.violation import Violation
 from openboxd.model import Identity
 
 log = logging.getLogger(__name__)
 
-WRITE_HIGH = 256 * 1024
 WRITE_LIMIT = 4 * 1024 * 1024  # answers a guest provokes and never reads
-IDENTIFIES_SINCE = 2
-"""Version of the agents that take an identity and say so."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Seconds, and how often a guest may make us begin anew.
-
-    Attributes:
-        first_wait, last_wait: how long an answer to a SYNC is waited for; doubled from the first to the last.
-        identity_wait: for the agent to say that its guest is who it was told to be.
-        clock_wait: for the measurements of the clock at the beginning of an epoch.
-        clock_period: between later corrections; each wait is up to a third longer, so that machines spread.
-        silence: without a sign of life from a guest that is waited for, until callers are told so.
-        restarts, restart_window: more than so many restarts by the guest in so many seconds, and it is given up.
-    """
-
-    first_wait: float = 0.7
-    last_wait: float = 8.0
-    identity_wait: float = 20.0
-    clock_wait: float = 8.0
-    clock_period: float = 40.0
-    silence: float = 20.0
-    restarts: int = 30
-    restart_window: float = 60.0
 
 
 class Channel:
@@ -88,7 +62,7 @@ class Channel:
         self._identity = identity
         # Tells the agent whether an epoch ended within a run (a lost caller) or between two (a restore).
         self._run = hashlib.sha256(str(socket).encode()).hexdigest()[:16]
-        self._connection: _Connection | None = None
+        self._connection: AgentPort | None = None
         self._epoch: Epoch | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._restarts: deque[float] = deque()
@@ -202,10 +176,7 @@ class Channel:
             silence=self._timing.silence,
             useless=self._useless,
         )
-        hello: dict[str, Any] = {"version": 1, "run": self._run, "seed": secrets.token_hex(32), "now": time.time_ns()}
-        if self._identity is not None:
-            hello["identity"] = asdict(self._identity)
-        self._send(wire.sync(epoch.nonce) + wire.frame(wire.HELLO, 0, json.dumps(hello).encode("ascii")))
+        self._send(wire.sync(epoch.nonce) + hello(self._run, self._identity))
         return epoch
 
     async def _synchronised(self, epoch: Epoch, wait: float) -> bool:
@@ -216,28 +187,12 @@ class Channel:
                 await asyncio.wait(greeting, return_when=asyncio.FIRST_COMPLETED)
             if epoch.over.done():
                 return False
-            await self._identified(epoch)
+            await identified(epoch, self._identity, self._timing.identity_wait)
             async with asyncio.timeout(self._timing.clock_wait):
                 await correct(epoch, first=True)
         except TimeoutError:
             epoch.end(f"machine {self.label} does not answer", reconnect=True)
         return not epoch.over.done()
-
-    async def _identified(self, epoch: Epoch) -> None:
-        """Until the guest is who it was told to be, or says why not, which is then the epoch's `refusal`."""
-        if self._identity is None:
-            return
-        if epoch.hello.result().get("version", 1) in range(IDENTIFIES_SINCE):
-            epoch.refusal = "its agent is older than copies"
-            return
-        answer: set[asyncio.Future[Any]] = {epoch.identified, epoch.over}
-        await asyncio.wait(answer, timeout=self._timing.identity_wait, return_when=asyncio.FIRST_COMPLETED)
-        if not epoch.identified.done():
-            epoch.refusal = "its agent did not say that it took its identity"
-        else:
-            epoch.refusal = printable(epoch.identified.result())
-        if epoch.refusal:
-            log.warning("machine %s has not taken its identity: %s", self.label, epoch.refusal)
 
     async def _serve(self, epoch: Epoch) -> None:
         """Until the epoch is over; the clock is corrected now and then."""
@@ -257,7 +212,7 @@ class Channel:
     # -- the connection
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
-        _, self._connection = await loop.create_unix_connection(lambda: _Connection(self), str(self._socket))
+        _, self._connection = await loop.create_unix_connection(lambda: AgentPort(self), str(self._socket))
 
     async def _reconnect(self) -> None:
         pause = 0.02
@@ -313,7 +268,7 @@ class Channel:
         else:  # left over from before; what follows it is passed over, too
             self._useless.count()
 
-    def lost(self, connection: _Connection) -> None:
+    def lost(self, connection: AgentPort) -> None:
         if connection is self._connection:
             self._connection = None
             if self._epoch is not None:
@@ -342,49 +297,3 @@ class Channel:
             self._epoch.end(self._closed, reconnect=True)
         self._disconnect()
         self._changed.set()
-
-
-class _Connection(asyncio.Protocol):
-    """One connection to the agent port."""
-
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        self._parser = wire.Parser(hunting=True)
-        self._writable = asyncio.Event()
-        self._writable.set()
-        self._transport: asyncio.Transport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.set_write_buffer_limits(high=WRITE_HIGH)
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        before = self._parser.dropped
-        records = self._parser.feed(data)
-        self._channel.received(records, self._parser.hunting, self._parser.dropped - before)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._writable.set()
-        self._channel.lost(self)
-
-    def pause_writing(self) -> None:
-        self._writable.clear()
-
-    def resume_writing(self) -> None:
-        self._writable.set()
-
-    async def writable(self) -> None:
-        await self._writable.wait()
-
-    def write(self, data: bytes) -> int:
-        """Queue; how many bytes are queued now."""
-        if self._transport is None or self._transport.is_closing():
-            return 0
-        self._transport.write(data)
-        return self._transport.get_write_buffer_size()
-
-    def close(self) -> None:
-        self._writable.set()
-        if self._transport is not None:
-            self._transport.abort()  # what is still queued belongs to an epoch that is over

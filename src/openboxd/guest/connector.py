@@ -9,10 +9,11 @@ from typing import Any
 
 from openboxd.guest import dial, transfer
 from openboxd.guest.call import Call
-from openboxd.guest.channel import Channel, Timing
+from openboxd.guest.channel import Channel
 from openboxd.guest.dial import GuestDatagrams
 from openboxd.guest.requests import Receive, receive_none, refuse_all
 from openboxd.guest.session import AgentExecSession, start_command
+from openboxd.guest.timing import Timing
 from openboxd.guest.transfer import check_path
 from openboxd.guest.visit import Visit
 from openboxd.model import ExecRequest, Identity, Listing
