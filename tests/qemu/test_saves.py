@@ -24,6 +24,7 @@ from openboxd.qemu.saving import savers_of
 from openboxd.qemu.stream import PAGE
 from openboxd.qemu.take import Order, Take
 from tests.contracts.hypervisor import ignore
+from tests.host.resident import mapped
 from tests.qemu.conftest import RAM, Bench
 
 pytestmark = pytest.mark.guest
@@ -138,6 +139,34 @@ async def test_a_guest_that_dirties_too_fast_is_slowed_down_first(bench: Bench) 
     print(report)
     await bench.ticks(spec)  # and is not slow afterwards
     await run.kill()
+
+
+async def test_saves_of_a_loaded_run_leave_no_more_in_memory_than_the_guest_uses(bench: Bench) -> None:
+    """A migration reads all of RAM, also what is a hole in the image that the run was loaded from."""
+    run, spec, _ = await bench.boot()
+    capture = bench.staging()
+    await run.save(SaveJob(capture, spec.disk, None), ignore)
+    await run.kill()
+    spec = bench.spec(run.plan)
+    run = await bench.hypervisor(saver_command=hooked("fail")).load(spec, capture, bench.connect)
+    (capture / "memory.img").unlink()  # as of a removed checkpoint
+    await run.resume()
+    port = await bench.connect(run.agent_socket)
+    written = await port.shell("dd if=/dev/urandom of=/tmp/big bs=1M count=20 2>/dev/null; md5sum /tmp/big")
+    before = mapped(run.pid, "memory.img").resident
+    with pytest.raises(OperationFailed):
+        await run.save(SaveJob(bench.staging(), spec.disk, None), ignore)
+    failed = mapped(run.pid, "memory.img").resident
+    await run.detach()
+    adopted = await bench.hypervisor().adopt(run.run_id)
+    assert adopted is not None
+    await adopted.save(SaveJob(bench.staging(), spec.disk, None), ignore)
+    after = mapped(run.pid, "memory.img").resident
+    print(f"of {RAM >> 20} MiB resident: {before >> 20}, after a failed save {failed >> 20}, after one {after >> 20}")
+    assert max(before, failed, after) < RAM / 2
+    assert await port.shell("md5sum /tmp/big") == written
+    await bench.ticks(spec)
+    await adopted.kill()
 
 
 async def test_the_disk_is_of_the_same_instant(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""Holes of sparse files: where the data is, and how to make a hole where data was."""
+"""Holes of sparse files: where the data is, how to make a hole where data was, and what holes cost in memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 _KEEP_SIZE = 0x01  # linux/falloc.h
 _PUNCH_HOLE = 0x02
+_PIECE = 16 << 20  # bytes; whoever reads the file waits for a piece, which takes about a millisecond
+_WORTH = 64 << 10  # bytes; smaller holes are most of the number, and hardly any of the memory
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
@@ -38,3 +40,20 @@ def data_ranges(descriptor: int) -> Iterator[tuple[int, int]]:
             raise
         offset = os.lseek(descriptor, start, os.SEEK_HOLE)
         yield start, offset
+
+
+def forget_holes(descriptor: int) -> None:
+    """Give back the host's memory that readers of a file's holes have filled with zeros, mapped or not.
+
+    For files that nobody writes. A hole that is punched into a hole changes nothing, but XFS and ext4 drop its cached
+    pages, also from the processes that have it mapped; what these have changed in private mappings stays theirs.
+    btrfs finds nothing to do and keeps the pages until the host needs them.
+
+    Raises OSError. Blocks.
+    """
+    at, size = 0, os.fstat(descriptor).st_size
+    for start, end in [*data_ranges(descriptor), (size, size)]:
+        if start - at >= _WORTH:
+            for offset in range(at, start, _PIECE):
+                punch_hole(descriptor, offset, min(_PIECE, start - offset))
+        at = end

@@ -17,6 +17,7 @@ from openboxd.host import pidfd
 from openboxd.host.process import Process, start_detached
 from openboxd.model import Progress, SaveReport
 from openboxd.ports import Report
+from openboxd.qemu import ram_file
 from openboxd.qemu.qmp import Gone, Monitor, QmpError
 from openboxd.qemu.rescue import let_run, let_stand
 from openboxd.qemu.rundir import RunDir
@@ -60,6 +61,8 @@ class Saving:
             if isinstance(error, (OSError, _Broken)):
                 raise OperationFailed(f"the save failed and the machine runs on: {error}") from error
             raise
+        finally:
+            await asyncio.to_thread(ram_file.forget_holes, self._process.pid)
 
     async def _take_back(self, saver: Process | None, order: Order, reason: BaseException) -> None:
         """Whatever happened: no saver, no migration, vCPUs running (or standing still, if they did)."""
