@@ -7,7 +7,7 @@ from openboxd.wire import boxd_api_pb2 as pb
 
 
 class SleepCalls:
-    """See client.Client."""
+    """A part of `Client`."""
 
     _connection: Connection
 
