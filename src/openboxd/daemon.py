@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import ipaddress
 import logging
 import os
 import resource
 import signal
-import socket
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -31,15 +28,17 @@ from openboxd.edge.caddy import Caddy
 from openboxd.edge.gates import Gates
 from openboxd.edge.kept import Kept
 from openboxd.edge.serve import findings, serve_https, unserved
-from openboxd.errors import BoxdError, HostUnfit, NotFound, because
+from openboxd.errors import BoxdError, HostUnfit, NotFound
 from openboxd.guest import payload
 from openboxd.guest.connector import ChannelConnector
-from openboxd.host import doctor, reserve
+from openboxd.host import doctor
 from openboxd.host.ca import open_authority
-from openboxd.host.files import is_full, write_atomic
+from openboxd.host.files import write_atomic
+from openboxd.host.home import check_not_lost, check_pool_holds, make_home
+from openboxd.host.own_names import local_address, own_names
 from openboxd.host.ssh_ca import HostIdentity, SshAuthority, open_ssh_authority
 from openboxd.metrics import Metrics
-from openboxd.model import Finding, Image, Machine, MachineStatus
+from openboxd.model import Finding, Image, Machine
 from openboxd.network import choose
 from openboxd.pool import DirectoryPool, open_pool
 from openboxd.ports import GuestConnection, Network, Pool, Report
@@ -49,9 +48,6 @@ from openboxd.store import SqlStore, open_store
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.housekeeping import keep_house
 from openboxd.worker.steps import Fault, no_fault
-
-START_BYTES = 1 << 20
-"""What a start needs on the home's filesystem, at most."""
 
 FILES = 65_536
 """Open files of this process."""
@@ -130,13 +126,13 @@ async def daemon(
     Afterwards clients wait for another one, unless it ended `for_good`, as somebody does who presses Ctrl-C.
     """
     listen(settings.listen).close()  # an address that cannot be had must leave nothing behind, such as a pool
-    _make_home(settings.home)
-    _check_not_lost(settings)
+    make_home(settings.home)
+    check_not_lost(settings)
     store = open_store(settings.database)
     kept = Kept(settings.run_dir, settings.handover)
     try:
         await kept.open()
-        _check_pool_holds(settings, store)
+        check_pool_holds(settings, store.machines())
         pool = open_pool(settings)
         metrics = Metrics()
         why = partial(unserved, settings)
@@ -157,7 +153,7 @@ async def daemon(
             ):
                 doors.append(inside)
                 await _first_start(settings, store, address)
-                async with serve_https(settings, kept, _local_address(address)) as caddy:
+                async with serve_https(settings, kept, local_address(address)) as caddy:
                     front.append(caddy)
                     yield address
         finally:
@@ -168,53 +164,6 @@ async def daemon(
     finally:
         kept.close(for_good=for_good())
         store.close()
-
-
-def _check_not_lost(settings: Settings) -> None:
-    """A store that is gone while its machines are there is not a first start: those would be ended and forgotten."""
-    database, machines = settings.database, settings.pool_dir / "machines"
-    if database.exists() and database.stat().st_size:
-        return
-    if settings.admin_key.exists() or (machines.is_dir() and any(machines.iterdir())):
-        raise HostUnfit(
-            f"{database} is missing or empty, but {settings.home} was in use: put the database back, or remove "
-            f"{settings.admin_key.name} and the pool's machines to begin anew; nothing was changed"
-        )
-
-
-def _check_pool_holds(settings: Settings, store: SqlStore) -> None:
-    """A pool that is not mounted must not be taken for a new one: another would be made over it."""
-    used = [m for m in store.machines() if m.status not in (MachineStatus.PENDING, MachineStatus.DESTROYING)]
-    paths = [settings.pool_dir / "machines" / machine.id for machine in used]
-    if used and not settings.pool_image.exists() and not any(path.exists() for path in paths):
-        raise HostUnfit(
-            f"the pool at {settings.pool_dir} holds none of the {len(used)} machines on record: it is not mounted, "
-            "or it is another one; mount it and start boxd again; nothing was changed"
-        )
-
-
-def _make_home(home: Path) -> None:
-    """The data directory, in which files can be made; a full one has a reserve for this moment."""
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            _try_to_write(home)
-        except OSError as error:
-            if not is_full(error) or not reserve.give_up(home):
-                raise
-            log.warning("%s is full; the reserve was given up for this start: make room soon", home)
-            _try_to_write(home)
-        reserve.keep(home)
-    except OSError as error:
-        raise HostUnfit(
-            f"the data directory {home} cannot be used: {because(error)}; name another one with --home or BOXD_HOME"
-        ) from None
-
-
-def _try_to_write(home: Path) -> None:
-    """As much as a start writes, to find out before anything is begun."""
-    with tempfile.TemporaryFile(dir=home) as file:
-        os.posix_fallocate(file.fileno(), 0, START_BYTES)
 
 
 def _control(
@@ -263,22 +212,15 @@ def _control(
 
 def _host_key(settings: Settings, pool: Pool, authority: SshAuthority, machine: Machine) -> HostIdentity:
     """A machine's SSH host key, certified for the names that this host is reached by."""
-    return authority.identity(pool.machine_dir(machine.id), machine.id, _own_names(settings))
+    return authority.identity(pool.machine_dir(machine.id), machine.id, own_names(settings))
 
 
 def _certificate(settings: Settings) -> tuple[Path, Path]:
     """The API's certificate and its key: the user's, else one under our own root."""
     if settings.tls_cert is not None and settings.tls_key is not None:
         return settings.tls_cert, settings.tls_key
-    issued = open_authority(settings.tls_dir).issue("server", [f"*.{settings.zone}", *_own_names(settings)])
+    issued = open_authority(settings.tls_dir).issue("server", [f"*.{settings.zone}", *own_names(settings)])
     return issued, issued
-
-
-def _own_names(settings: Settings) -> Sequence[str]:
-    """Names and addresses by which this host is reached."""
-    host = settings.listen.rpartition(":")[0].strip("[]")
-    names = [settings.zone, "localhost", "127.0.0.1", "::1", socket.gethostname(), host]
-    return [name for name in dict.fromkeys(names) if name and not _is_wildcard(name)]
 
 
 def _any_kernel(store: SqlStore, pool: Pool) -> Path | None:
@@ -312,7 +254,7 @@ async def _first_start(settings: Settings, store: SqlStore, address: str) -> Non
     key = accounts.new_key()
     write_atomic(settings.admin_key, f"{key}\n".encode())
     await accounts.create_owner(store, getpass.getuser(), key)
-    url, path = _local_url(address), config_path()
+    url, path = f"http://{local_address(address)}", config_path()
     try:
         if read_config(path).base_url not in ("", url):
             log.info("%s is about another daemon and was left alone; use the key in %s", path, settings.admin_key)
@@ -322,20 +264,3 @@ async def _first_start(settings: Settings, store: SqlStore, address: str) -> Non
         log.warning("the local configuration was not written (%s); use the key in %s", error, settings.admin_key)
         return
     log.info("made the owner's key: %s, and the configuration: %s", settings.admin_key, path)
-
-
-def _local_url(address: str) -> str:
-    return f"http://{_local_address(address)}"
-
-
-def _local_address(address: str) -> str:
-    """How this host reaches an address that is listened on: a wildcard is reached by loopback."""
-    host, _, port = address.rpartition(":")
-    return f"{'127.0.0.1' if _is_wildcard(host.strip('[]')) else host}:{port}"
-
-
-def _is_wildcard(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:  # a name
-        return False

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from openboxd import daemon
 from openboxd.api.ports import NewMachine
 from openboxd.errors import HostUnfit
+from openboxd.host.home import check_pool_holds
 from openboxd.model import MIB
 from openboxd.settings import Settings
 from tests.worker.test_faults import prepared
@@ -70,9 +70,9 @@ async def test_everything_is_refused_and_nothing_is_lost(world: World, name: str
 
 def test_a_daemon_does_not_start_on_the_bare_mount_point(world: World) -> None:
     settings = Settings(home=world.home)
-    daemon._check_pool_holds(settings, world.store)
+    check_pool_holds(settings, world.store.machines())
     with unmounted(world), pytest.raises(HostUnfit, match="holds none of the 1 machines on record"):
-        daemon._check_pool_holds(settings, world.store)
+        check_pool_holds(settings, world.store.machines())
 
 
 def test_a_pool_is_where_it_was_opened(world: World) -> None:
