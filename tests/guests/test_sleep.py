@@ -5,11 +5,13 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.guests import keeping
+from tests.guests import counting, keeping
+from tests.guests.test_https import context_of
 from tests.guests.test_undo import clocks
 from tests.lab import GOLDEN, Daemon
 
@@ -114,6 +116,34 @@ def test_a_machine_sleeps_and_goes_on(daemon: Daemon) -> None:
     daemon.boxd("machine", "suspend", GOLDEN)
     timed("SSH's greeting from a suspended machine", lambda: print(banner(daemon)))
     assert keeping.state(daemon)["digest"] == first["digest"]
+
+
+VISITORS = 5
+
+
+def test_a_web_request_wakes_a_hibernated_machine(daemon: Daemon, tmp_path: Path) -> None:
+    """Through Caddy and the machine's gate: who comes waits, and is answered by the process that was there before."""
+    context = context_of(daemon, tmp_path)
+    counting.start(daemon, 8000)
+    here = f"{GOLDEN}.{counting.ZONE} https"
+    assert counting.ask(context) == (200, f"1 {here}")
+
+    daemon.boxd("machine", "hibernate", GOLDEN)
+    assert (status(daemon), daemon.qemus()) == ("hibernated", [])
+    with ThreadPoolExecutor(VISITORS) as visitors:  # who come at once wake it once
+        answers = list(visitors.map(lambda _: counting.ask(context), range(VISITORS)))
+    assert sorted(answers) == [(200, f"{number} {here}") for number in range(2, 2 + VISITORS)]
+    assert status(daemon) == "running" and len(daemon.qemus()) == 1
+    print([line for line in daemon.log.splitlines() if "woken" in line])
+    assert daemon.log.count("woken") == 1
+
+    daemon.boxd("machine", "hibernate", GOLDEN)
+    daemon.restart()  # a daemon that has never seen the machine run
+    timed("an HTTPS request to a hibernated machine", lambda: print(counting.ask(context)))
+    assert status(daemon) == "running" and daemon.log.count("woken") == 2
+    daemon.boxd("machine", "suspend", GOLDEN)
+    timed("an HTTPS request to a suspended machine", lambda: print(counting.ask(context)))
+    assert counting.ask(context) == (200, f"{VISITORS + 4} {here}")
 
 
 def test_a_machine_that_nobody_uses_falls_asleep(daemon: Daemon) -> None:
