@@ -13,11 +13,15 @@ from rich.console import Console
 from bench import report
 from bench.host import describe
 from bench.place import Options, Place
+from bench.progress import Tell, silent, telling
 from bench.result import Result
 from tests.guests.direct import direct
 from tests.lab import Lab, mounted
 
 NAMES = ("save", "restore", "sleep", "fork", "new", "exec", "hold", "cycles", "growth", "peers")
+
+WARM = {"new": {"BOXD_WARM": "on"}}
+"""What a benchmark's daemon is told besides. Elsewhere no template is made beside what is measured."""
 
 SHORT = Options(short=True, runs=2, sizes=(1024,), rates=(10,))
 """What shows that a benchmark works."""
@@ -32,22 +36,27 @@ SHORT = Options(short=True, runs=2, sizes=(1024,), rates=(10,))
 def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str) -> None:
     """Measure boxd with real guests; all benchmarks unless some are named.
 
-    Tables go to the terminal, JSON and plots to bench/results/. Let nothing else run on the host meanwhile.
+    Tables go to the terminal, JSON and plots to bench/results/, after each benchmark. Let nothing else run on the
+    host meanwhile. All of them take hours; the first time an image is built, which takes some minutes.
     """
     options = Options(short, runs, _numbers(memory), _numbers(dirty))
     if short:
         options = SHORT
     host, stamp, console = describe(), time.strftime("%Y%m%d-%H%M%S"), Console()
     console.print(", ".join(f"{key} {value}" for key, value in host.items()), highlight=False)
-    results = []
+    results: list[Result] = []
     with mounted() as mount:
-        lab = Lab(mount)
+        with telling(console, "lab") as tell:
+            tell("an image and a machine that has booted are prepared, unless they are there already")
+            lab = Lab(mount)
         for name in names or NAMES:
             begun = time.monotonic()
-            results.append(asyncio.run(measure(lab, name, options)))
+            with telling(console, name) as tell:
+                results.append(asyncio.run(measure(lab, name, options, tell)))
             report.show(results[-1], console)
             console.print(f"  {name}: {time.monotonic() - begun:.0f} s\n")
-    for file in report.write(results, host, stamp):
+            written = report.write(results, host, stamp)  # each time: what is interrupted leaves what it has
+    for file in written:
         console.print(f"written: {file}")
 
 
@@ -58,12 +67,12 @@ def _numbers(text: str) -> tuple[int, ...]:
         raise click.BadParameter(f"'{text}' must be numbers, separated by commas") from None
 
 
-async def measure(lab: Lab, name: str, options: Options) -> Result:
+async def measure(lab: Lab, name: str, options: Options, tell: Tell = silent) -> Result:
     """One sub-benchmark, on a daemon of its own."""
     module = importlib.import_module(f"bench.{name}")
-    with lab.daemon() as daemon:
+    with lab.daemon(extra=WARM.get(name)) as daemon:
         async with direct(daemon) as client:
-            return await module.run(Place(daemon, client, options))
+            return await module.run(Place(daemon, client, options, tell))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ async def run(place: Place) -> Result:
     count = 3 if place.options.short else 10 * place.options.runs
     took, began = [], _held(process.pid)
     for number in range(count):
+        place.tell(f"round {number + 1} of {count}")
         begun = time.monotonic()
         await sh(client, f"echo {number} > value")
         await client.save(GOLDEN, "round")

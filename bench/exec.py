@@ -18,6 +18,7 @@ async def run(place: Place) -> Result:
     """`true`, over one connection."""
     count = 20 if place.options.short else 200
     alone = []
+    place.tell(f"{count} commands")
     for _ in range(count):
         begun = time.monotonic()
         await sh(place.client, "true")

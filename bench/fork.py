@@ -27,6 +27,7 @@ async def _measure(place: Place, rate: int) -> Row:
     async with place.busy(GOLDEN, rate):
         before = used_mib(place)
         for number in range(place.options.runs):
+            place.tell(f"{rate} MiB/s, fork {number + 1} of {place.options.runs}")
             begun = time.monotonic()
             made = await client.fork(GOLDEN, f"copy-{number}")
             forks.append(1000 * (time.monotonic() - begun))
@@ -64,6 +65,7 @@ _seen: dict[str, float] = {}
 
 
 async def _at_once(place: Place, count: int) -> float:
+    place.tell(f"{count} at once")
     client, begun = place.client, time.monotonic()
 
     async def one(number: int) -> str:

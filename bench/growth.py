@@ -34,15 +34,16 @@ async def run(place: Place) -> Result:
     rows: list[Row] = []
     plots = []
     for what, unit, xs, prepare in series:
-        costs = [await _measure(place, prepare, x) for x in xs]
+        costs = [await _measure(place, what, prepare, x) for x in xs]
         rows += _rows(what, unit, xs, costs)
         plots.append(_plot(what, unit, xs, costs))
     return Result("growth", "What costs grow with (milliseconds)", rows, plots=plots)
 
 
-async def _measure(place: Place, prepare: Callable[[Place, int], Awaitable[None]], x: int) -> Cost:
+async def _measure(place: Place, what: str, prepare: Callable[[Place, int], Awaitable[None]], x: int) -> Cost:
     """The medians of a few rounds after `prepare(x)`."""
     client = place.client
+    place.tell(f"{what}: {x}")
     if prepare is not _disk:
         await client.restore(GOLDEN, BOOTED)
     await prepare(place, x)

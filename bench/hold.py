@@ -62,7 +62,8 @@ async def run(place: Place) -> Result:
         coming(by_ssh, SSH_CLIENTS, SSH_PAUSE) as shell,
     ):
         await asyncio.sleep(REST)
-        for _ in range(place.options.runs):
+        for number in range(place.options.runs):
+            place.tell(f"restore {number + 1} of {place.options.runs}")
             await asyncio.to_thread(_restore, daemon, restores)
             await asyncio.sleep(PAUSE)
     rows = [*_rows("HTTPS", web, restores), *_rows("SSH", shell, restores)]

@@ -14,10 +14,11 @@ from tests.guests.direct import sh
 
 async def run(place: Place) -> Result:
     """One after the other, all left running."""
-    client, count = place.client, 2 if place.options.short else 20
+    client, count = place.client, place.options.runs
     before_disk, before_memory = used_mib(place), memory_mib(place)
     calls, answers, memory = [], [], []
     for number in range(count):
+        place.tell(f"machine {number + 1} of {count}")
         begun = time.monotonic()
         await client.create(f"new-{number}", vcpu=1, memory_bytes=1024 * MIB)
         calls.append(1000 * (time.monotonic() - begun))
@@ -25,6 +26,8 @@ async def run(place: Place) -> Result:
         await sh(client, "true", f"new-{number}")
         answers.append(1000 * (time.monotonic() - begun))
         memory.append(memory_mib(place) - before_memory)
+    made = place.daemon.log.count("made from the template")
+    assert made == count, f"only {made} of {count} machines were made from the template"
     row: Row = {
         "machines": count,
         "first answer p50": quantile(answers, 0.5),

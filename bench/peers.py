@@ -223,6 +223,7 @@ async def _running(kind: type[Peer], origin: Origin, home: Path) -> AsyncIterato
 
 
 async def _measure_peer(kind: type[Peer], origin: Origin, place: Place, count: int) -> dict[str, Any]:
+    place.tell(kind.name)
     async with _running(kind, origin, place.daemon.home / "p") as peer:
         await _load(peer)
         await peer.save(0)
@@ -252,6 +253,7 @@ async def _load(peer: Peer) -> None:
 
 async def _measure_ours(place: Place, count: int) -> dict[str, Any]:
     client, saves, replies = place.client, [], []
+    place.tell("boxd")
     async with place.busy(GOLDEN, RATE):
         await client.save(GOLDEN, "zero")
         await client.checkpoint_done(GOLDEN, "zero")

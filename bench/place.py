@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.progress import Tell, silent
 from openboxd.client.client import Client
 from openboxd.model import MIB, ExecRequest
 from tests.guests.direct import sh
@@ -34,11 +35,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Place:
-    """See the module."""
+    """See the module. `tell` takes what is being measured now, for whoever waits for it."""
 
     daemon: Daemon
     client: Client
     options: Options
+    tell: Tell = silent
 
     async def machine(self, memory_mib: int) -> str:
         """The name of a running, settled machine of this size; the first time it is made."""
@@ -46,6 +48,7 @@ class Place:
             return GOLDEN
         name = f"m{memory_mib}"
         if name not in [machine.name for machine in await self.client.machines()]:
+            self.tell(f"a guest of {memory_mib} MiB boots")
             await self.client.create(name, vcpu=1, memory_bytes=memory_mib * MIB)
             await self.until_running(name)
             await sh(self.client, "systemctl is-system-running --wait || true; sudo udevadm settle", name)

@@ -32,7 +32,8 @@ async def _measure(place: Place, machine: str, size: int, rate: int) -> Row:
     async with place.busy(machine, rate):
         await place.client.save(machine, "back")
         assert (await place.client.checkpoint_done(machine, "back")).status == "ready"
-        for _ in range(place.options.runs):
+        for number in range(place.options.runs):
+            place.tell(f"{size} MiB, {rate} MiB/s, restore {number + 1} of {place.options.runs}")
             begun = time.monotonic()
             await place.client.restore(machine, "back")
             calls.append(1000 * (time.monotonic() - begun))

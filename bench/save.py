@@ -37,6 +37,7 @@ async def _measure(place: Place, machine: str, size: int, rate: int) -> Row:
     async with place.busy(machine, rate):
         previous = "first"
         for number in range(place.options.runs):
+            place.tell(f"{size} MiB, {rate} MiB/s, save {number + 1} of {place.options.runs}")
             name = f"s{number % 2}"
             done.append(await _save(place, machine, name))
             ratios.append(await asyncio.to_thread(_cost, *await _images(place, machine, previous, name)))

@@ -24,7 +24,7 @@ async def run(place: Place) -> Result:
         machine = await place.machine(size)
         for rate in place.options.rates:
             async with place.busy(machine, rate):
-                figures = await _measure(place, machine)
+                figures = await _measure(place, machine, f"{size} MiB, {rate} MiB/s")
             row: Row = {"MiB": size, "dirty MiB/s": rate, "runs": place.options.runs}
             rows.append({**row, **{f"{name} p50": quantile(took, 0.5) for name, took in figures.items()}})
     notes = (
@@ -34,10 +34,11 @@ async def run(place: Place) -> Result:
     return Result("sleep", "Sleep (milliseconds)", rows, notes)
 
 
-async def _measure(place: Place, machine: str) -> Figures:
+async def _measure(place: Place, machine: str, what: str) -> Figures:
     client, before = place.client, len(WOKEN.findall(place.daemon.log))
     suspends, resumes, hibernates, resumed, woken = [], [], [], [], []
-    for _ in range(place.options.runs):
+    for number in range(place.options.runs):
+        place.tell(f"{what}, round {number + 1} of {place.options.runs}")
         suspends.append(await client.suspend(machine) / 1000)
         begun = time.monotonic()
         resumes.append(await client.resume(machine) / 1000)
