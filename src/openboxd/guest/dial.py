@@ -8,6 +8,7 @@ from openboxd.errors import Interrupted, InvalidArgument
 from openboxd.guest import wire
 from openboxd.guest.call import Call
 from openboxd.guest.channel import Channel
+from openboxd.guest.connection import Connection
 from openboxd.guest.refusals import raise_refusal
 
 WINDOW = 128 * 1024
@@ -20,25 +21,11 @@ PREFIX = 2
 """Bytes of a datagram's length, which go before it."""
 
 
-class GuestConnection:
+class GuestConnection(Connection):
     """Implements ports.GuestConnection."""
 
     def __init__(self, call: Call, label: str, port: int) -> None:
-        self._call = call
-        self._label = label
-        self._port = port
-
-    async def read(self) -> bytes:
-        data = await self._call.read()
-        if not data and (self._call.result or {}).get("reset"):
-            raise Interrupted(f"machine {self._label}: the service on port {self._port} cut the connection off")
-        return data
-
-    async def write(self, data: bytes) -> None:
-        await self._call.send(wire.DATA, data)
-
-    def write_eof(self) -> None:
-        self._call.send_eof()
+        super().__init__(call, label, "reset", f"the service on port {port} cut the connection off")
 
     def close(self) -> None:
         self._call.reset()
