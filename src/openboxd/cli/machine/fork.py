@@ -9,10 +9,10 @@ import click
 from openboxd.cli.base import Command
 from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import machine_argument
-from openboxd.cli.machine.new import show_made, until_running
+from openboxd.cli.machine.making import idle_options, labels_option, show_made, until_running
 from openboxd.cli.progress import watching
 from openboxd.cli.state import State, pass_state
-from openboxd.cli.types import GIVEN, LABEL
+from openboxd.cli.types import GIVEN
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
@@ -29,23 +29,8 @@ if TYPE_CHECKING:
     type=GIVEN,
     help="Copy what the machine was at this checkpoint; the machine itself is left alone.",
 )
-@click.option(
-    "--label", "labels", type=LABEL, multiple=True, metavar="KEY=VALUE", help="A further label; may be repeated."
-)
-@click.option(
-    "--auto-suspend-timeout",
-    "auto_suspend",
-    type=click.IntRange(0),
-    metavar="SECONDS",
-    help="Suspend the copy when nobody has used it for so long; 0 for never (default: as NAME).",
-)
-@click.option(
-    "--auto-hibernate-timeout",
-    "auto_hibernate",
-    type=click.IntRange(0),
-    metavar="SECONDS",
-    help="Hibernate the copy when nobody has used it for so long; 0 for never (default: as NAME).",
-)
+@labels_option("A further label; may be repeated.")
+@idle_options("the copy", "; 0 for never (default: as NAME)")
 @click.option(
     "--isolated", is_flag=True, help="Give the copy no way to boxd from inside (a copy of an isolated one has none)."
 )

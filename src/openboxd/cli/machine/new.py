@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,21 +9,15 @@ import click
 
 from openboxd.cli.base import Command
 from openboxd.cli.interrupt import going_on
-from openboxd.cli.machine.describe import boot, reached, status, url
-from openboxd.cli.output import answer, facts, note
+from openboxd.cli.machine.making import idle_options, labels_option, show_made, until_running
+from openboxd.cli.output import note
 from openboxd.cli.progress import watching
-from openboxd.cli.ssh.refresh import refresh
 from openboxd.cli.state import State, pass_state
-from openboxd.cli.types import GIVEN, LABEL, SizeType, complete_image, complete_org, complete_snapshot
-from openboxd.errors import MachineLost, OutcomeUnknown
+from openboxd.cli.types import GIVEN, SizeType, complete_image, complete_org, complete_snapshot
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
     from openboxd.wire.boxd_api_pb2 import GetVmResponse
-
-POLL = 0.25
-WAIT_LIMIT = 600.0
-"""Seconds after which a boot counts as never ending: the daemon gives up on one much earlier."""
 
 
 @click.command("new", cls=Command)
@@ -45,21 +38,8 @@ WAIT_LIMIT = 600.0
     shell_complete=complete_snapshot,
     help="Go on where this snapshot was saved, with its memory, disk and size; NAME:vN asks for version N.",
 )
-@click.option("--label", "labels", type=LABEL, multiple=True, metavar="KEY=VALUE", help="A label; may be repeated.")
-@click.option(
-    "--auto-suspend-timeout",
-    "auto_suspend",
-    type=click.IntRange(0),
-    metavar="SECONDS",
-    help="Suspend it when nobody has used it for so long (default: 0, never).",
-)
-@click.option(
-    "--auto-hibernate-timeout",
-    "auto_hibernate",
-    type=click.IntRange(0),
-    metavar="SECONDS",
-    help="Hibernate it when nobody has used it for so long (default: 0, never).",
-)
+@labels_option("A label; may be repeated.")
+@idle_options("it", " (default: 0, never)")
 @click.option("--isolated", is_flag=True, help="Give it no way to boxd from inside: no command, no metadata.")
 @click.option(
     "--org", default="", metavar="ORG", shell_complete=complete_org, help="Let it belong to an organization."
@@ -126,23 +106,6 @@ def new(
     show_made(state, state.run(work))
 
 
-def show_made(state: State, vm: GetVmResponse, *, copied: bool = False) -> None:
-    """What is told of a machine that was just made; of a copy also what it is one of."""
-    refresh(state)
-    data = {
-        "name": vm.name,
-        "id": vm.vm_id,
-        "status": status(vm),
-        "url": url(vm),
-        "https_url": vm.https_url,
-        "source": vm.source,
-        "boot": boot(vm) if vm.boot_time_ms else None,
-    }
-    source = [("source", vm.source)] if copied else []
-    pairs = [("name", vm.name), ("status", status(vm)), ("url", reached(vm.https_url)), *source, ("boot", boot(vm))]
-    answer(state, data, facts(pairs))
-
-
 def _prompt(suggested: str) -> str:
     """A name from the person at the terminal; the prompt stays off stdout."""
     sys.stderr.write(f"Name [{suggested}]: ")
@@ -151,29 +114,3 @@ def _prompt(suggested: str) -> str:
     if not line:
         raise click.Abort
     return line.strip() or suggested
-
-
-async def until_running(client: Client, ref: str, name: str) -> GetVmResponse:
-    """Wait for the end of a boot.
-
-    Raises:
-        MachineLost: the machine did not come up.
-        OutcomeUnknown: it is neither up nor given up after a long time.
-    """
-    try:
-        async with asyncio.timeout(WAIT_LIMIT):
-            while True:
-                vm = await client.machine(ref)
-                if vm.status == "running":
-                    return vm
-                if vm.status in ("failed", "stopped", "destroying", "destroyed"):
-                    raise MachineLost(f"machine '{name}' did not start, it is {vm.status}: {_reason(vm)}")
-                await asyncio.sleep(POLL)
-    except TimeoutError:
-        raise OutcomeUnknown(
-            f"machine '{name}' has not started after {WAIT_LIMIT:.0f} s; watch it with 'boxd machine get {name}'"
-        ) from None
-
-
-def _reason(vm: GetVmResponse) -> str:
-    return vm.status_reason or f"no reason is known; try 'boxd machine start {vm.name}'"
