@@ -7,7 +7,6 @@ after everything else and never followed, as following them would write wherever
 from __future__ import annotations
 
 import os
-import posixpath
 import secrets
 import stat
 import sys
@@ -16,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from openboxd.cli.machine.listing import copied_entries, is_link
 from openboxd.cli.machine.many import is_executable, read_links
 from openboxd.cli.machine.paths import Place, is_directory
 from openboxd.cli.machine.tally import Tally
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 PLAIN = 0o666
 PROGRAM = 0o777
 """Modes of new files; the umask applies, as to every file that a program of this user makes."""
-
-KINDS = {"p": "a named pipe", "s": "a socket", "c": "a device", "b": "a device"}
-"""By the first letter of a listing."""
 
 Links = list[tuple[Place, Path]]
 
@@ -55,35 +52,20 @@ def _destination(origin: Place, target: str) -> Path:
     local = Path(target)
     if not local.is_dir():
         return local
-    name = posixpath.basename(origin.path.rstrip("/"))
-    if name in ("", ".", ".."):
-        raise InvalidArgument(f"'{origin}' has no name of its own; say what it is to become")
-    return local / name
+    return local / origin.own_name()
 
 
 async def _download_tree(client: Client, origin: Place, into: Path, links: Links, tally: Tally) -> None:
-    listing = await client.list_dir(origin.machine, origin.path)
-    if listing.truncated:
-        raise InvalidArgument(f"'{origin.path}' holds more entries than one listing shows; copy an archive of it")
+    entries = await copied_entries(client, origin, tally)
     _make_directory(into)
-    for entry in listing.entries:
-        check_name(entry.name)
+    for entry in entries:
         place, local = origin.child(entry.name), into / entry.name
-        letter = entry.permissions[:1]
-        if letter == "l":
+        if is_link(entry):
             links.append((place, local))
-        elif letter not in ("-", "d"):
-            tally.skip(str(place), f"it is {KINDS.get(letter, 'of an unknown kind')}")
         elif entry.is_dir:
             await _download_tree(client, place, local, links, tally)
         else:
             await _download_file(client, place, local, _mode(entry), tally)
-
-
-def check_name(name: str) -> None:
-    """A directory entry of a machine must be a plain name before it becomes one here. Raises InvalidArgument."""
-    if not name or name in (".", "..") or "/" in name or "\0" in name:
-        raise InvalidArgument(f"the machine lists an entry named {name!r}, which is not copied")
 
 
 def _make_directory(path: Path) -> None:

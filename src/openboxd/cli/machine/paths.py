@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openboxd.errors import NotFound, WrongState
+from openboxd.errors import AlreadyExists, InvalidArgument, NotFound, WrongState
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
@@ -34,6 +34,13 @@ class Place:
         """The path of an entry of this directory."""
         return Place(posixpath.join(self.path, name), self.machine)
 
+    def own_name(self) -> str:
+        """What it is called in its directory. Raises InvalidArgument for one that leads elsewhere, such as `..`."""
+        name = posixpath.basename(self.path.rstrip("/"))
+        if name in ("", ".", ".."):
+            raise InvalidArgument(f"'{self}' has no name of its own; say what it is to become")
+        return name
+
 
 def parse(text: str) -> Place:
     """`web:/etc/motd`, `web:~/x`, `web:`; a local path with a colon needs a slash before it."""
@@ -56,3 +63,11 @@ async def is_directory(client: Client, place: Place) -> bool:
         # A machine that does not exist or does not run says so again when the copy begins.
         return False
     return True
+
+
+async def ensure_directory(client: Client, place: Place) -> None:
+    """Make it unless it is there."""
+    try:
+        await client.mkdir(place.machine, place.path)
+    except AlreadyExists:
+        pass

@@ -3,15 +3,14 @@ the command is typed."""
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from openboxd.cli.machine.download import KINDS, check_name
+from openboxd.cli.machine.listing import copied_entries, is_link
 from openboxd.cli.machine.many import is_executable, make_executable, make_links, read_links
-from openboxd.cli.machine.paths import Place, is_directory
+from openboxd.cli.machine.paths import Place, ensure_directory, is_directory
 from openboxd.cli.machine.tally import Tally
-from openboxd.errors import AlreadyExists, InvalidArgument
+from openboxd.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
@@ -23,10 +22,7 @@ async def relay(client: Client, origin: Place, goal: Place, recursive: bool, tal
     """Copy, and count in `tally` what was copied and what was not."""
     target = goal
     if await is_directory(client, goal):
-        name = posixpath.basename(origin.path.rstrip("/"))
-        if name in ("", ".", ".."):
-            raise InvalidArgument(f"'{origin}' has no name of its own; say what it is to become")
-        target = goal.child(name)
+        target = goal.child(origin.own_name())
     programs: list[str] = []
     links: Links = []
     if await is_directory(client, origin):
@@ -43,21 +39,12 @@ async def relay(client: Client, origin: Place, goal: Place, recursive: bool, tal
 async def _tree(
     client: Client, origin: Place, target: Place, programs: list[str], links: Links, tally: Tally
 ) -> None:
-    listing = await client.list_dir(origin.machine, origin.path)
-    if listing.truncated:
-        raise InvalidArgument(f"'{origin.path}' holds more entries than one listing shows; copy an archive of it")
-    try:
-        await client.mkdir(target.machine, target.path)
-    except AlreadyExists:
-        pass
-    for entry in listing.entries:
-        check_name(entry.name)
+    entries = await copied_entries(client, origin, tally)
+    await ensure_directory(client, target)
+    for entry in entries:
         source, place = origin.child(entry.name), target.child(entry.name)
-        letter = entry.permissions[:1]
-        if letter == "l":
+        if is_link(entry):
             links.append((source, place))
-        elif letter not in ("-", "d"):
-            tally.skip(str(source), f"it is {KINDS.get(letter, 'of an unknown kind')}")
         elif entry.is_dir:
             await _tree(client, source, place, programs, links, tally)
         else:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from openboxd.cli.machine.many import make_executable, make_links
-from openboxd.cli.machine.paths import Place, is_directory
+from openboxd.cli.machine.paths import Place, ensure_directory, is_directory
 from openboxd.cli.machine.tally import Tally
-from openboxd.errors import AlreadyExists, InvalidArgument
+from openboxd.errors import InvalidArgument
 from openboxd.model import MIB
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def upload(client: Client, source: str, goal: Place, recursive: bool, tall
     for entry in entries:
         place = target.child(entry.below) if entry.below else target
         if stat.S_ISDIR(entry.mode):
-            await _ensure_directory(client, place)
+            await ensure_directory(client, place)
         elif stat.S_ISREG(entry.mode):
             await _upload_file(client, entry.local, place, tally)
             programs += [place.path] if entry.mode & 0o100 else []
@@ -111,13 +111,6 @@ def _below(directory: Path, prefix: str) -> Iterator[Entry]:
 def _name(source: str) -> str:
     """The name that a source keeps inside a directory; `.` is called what it is called."""
     return Path(source).resolve().name if source.rstrip("/").endswith(".") else Path(source).name
-
-
-async def _ensure_directory(client: Client, place: Place) -> None:
-    try:
-        await client.mkdir(place.machine, place.path)
-    except AlreadyExists:
-        pass
 
 
 async def _upload_file(client: Client, local: Path, target: Place, tally: Tally) -> None:
