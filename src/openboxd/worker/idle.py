@@ -18,12 +18,7 @@ from openboxd.ports import Store
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Hibernate, Suspend
 from openboxd.worker.outbound import has_outbound
-
-LOOK_AGAIN = 30.0
-"""Seconds between looks while no timer is due sooner."""
-
-SOONEST = 0.05
-"""Seconds between rounds at least."""
+from openboxd.worker.rounds import LOOK_AGAIN, SOONEST, Rounds
 
 log = logging.getLogger(__name__)
 
@@ -54,18 +49,17 @@ class IdleTimers:
 
     def __init__(self, store: Store, worker: Callable[[str], MachineWorker]) -> None:
         self._store, self._worker = store, worker
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._rounds = Rounds("idle timers", self._round)
         self._busy: dict[str, asyncio.Task[None]] = {}
 
     def start(self) -> None:
         """Begin to watch; once."""
-        self._task = asyncio.create_task(self._watch(), name="idle timers")
+        self._rounds.start()
 
     async def close(self) -> None:
         """Stop watching. Harmless twice. Orders that were given are carried out."""
-        tasks = [task for task in (self._task, *self._busy.values()) if task is not None]
-        self._task = None
+        await self._rounds.close()
+        tasks = list(self._busy.values())
         for task in tasks:
             task.cancel()
         if tasks:
@@ -73,23 +67,9 @@ class IdleTimers:
 
     def changed(self) -> None:
         """A timer was set or cleared, or a machine runs."""
-        self._changed.set()
+        self._rounds.changed()
 
-    async def _watch(self) -> None:
-        while True:
-            self._changed.clear()
-            try:
-                pause = self._round()
-            except BoxdError as error:
-                log.warning("idle timers were not looked at: %s", error)
-                pause = LOOK_AGAIN
-            try:
-                async with asyncio.timeout(pause):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
-
-    def _round(self) -> float:
+    async def _round(self) -> float:
         """Begin what is due; seconds until the next look."""
         pause = LOOK_AGAIN
         for machine in self._store.machines():

@@ -14,12 +14,7 @@ from collections.abc import Awaitable, Callable
 from openboxd.errors import BoxdError
 from openboxd.model import Machine
 from openboxd.ports import Store
-
-LOOK_AGAIN = 30.0
-"""Seconds between looks at the clock while no timer is due sooner."""
-
-SOONEST = 0.05
-"""Seconds between rounds at least: a removal that fails is tried again, but not in a tight loop."""
+from openboxd.worker.rounds import LOOK_AGAIN, SOONEST, Rounds
 
 log = logging.getLogger(__name__)
 
@@ -29,37 +24,19 @@ class Timers:
 
     def __init__(self, store: Store, destroy: Callable[[str], Awaitable[None]]) -> None:
         self._store, self._carry_out = store, destroy
-        self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._rounds = Rounds("removal timers", self._round)
 
     def start(self) -> None:
         """Begin to watch; once."""
-        self._task = asyncio.create_task(self._watch(), name="removal timers")
+        self._rounds.start()
 
     async def close(self) -> None:
         """Stop watching. Harmless twice."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
+        await self._rounds.close()
 
     def changed(self) -> None:
         """A timer was set or cleared."""
-        self._changed.set()
-
-    async def _watch(self) -> None:
-        while True:
-            self._changed.clear()
-            try:
-                pause = await self._round()
-            except BoxdError as error:
-                log.warning("removal timers were not looked at: %s", error)
-                pause = LOOK_AGAIN
-            try:
-                async with asyncio.timeout(pause):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+        self._rounds.changed()
 
     async def _round(self) -> float:
         """Destroy what is due; seconds until the next look."""
