@@ -18,6 +18,7 @@ from pathlib import Path
 from openboxd.api.inside_nursery import Child, Nursery
 from openboxd.api.inside_wire import Frames, Start
 from openboxd.errors import Interrupted, InvalidArgument, Unavailable
+from openboxd.host.descriptors import readable
 
 HANG_UP = int(signal.SIGHUP)
 PATIENCE, LONG_PATIENCE = 10.0, 120.0
@@ -261,16 +262,6 @@ async def _read(fd: int) -> bytes:
         try:
             return os.read(fd, CHUNK)
         except BlockingIOError:
-            await _ready(fd)
+            await readable(fd)
         except OSError:  # a terminal whose other end is closed
             return b""
-
-
-async def _ready(fd: int) -> None:
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(fd, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(fd)

@@ -118,6 +118,23 @@ async def stream(
         raise OperationFailed(_failure(arguments[0], status, tail))
 
 
+async def communicated(
+    process: asyncio.subprocess.Process, timeout: float, data: bytes | None = None
+) -> tuple[bytes, bytes]:
+    """What a program that is given `data` says until it has ended; one that nobody waits for any more is killed.
+
+    Raises:
+        TimeoutError: it did not end within `timeout` seconds.
+    """
+    try:
+        async with asyncio.timeout(timeout):
+            return await process.communicate(data)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
 async def _end_group(process: asyncio.subprocess.Process) -> None:
     """Kill what is left of the group. The leader is waited for even while we are being cancelled."""
     with suppress(ProcessLookupError):

@@ -56,14 +56,9 @@ async def _run(argv: list[str], text: str) -> str:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(_LIMIT):
-            out, said = await process.communicate(text.encode())
+        out, said = await programs.communicated(process, _LIMIT, text.encode())
     except TimeoutError as error:
         raise OperationFailed(f"{argv[0]} did not end within {_LIMIT:.0f} s and was killed") from error
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
     if process.returncode:
         words = " ".join(said.decode(errors="replace").split())[:400]
         raise OperationFailed(f"{argv[0]} failed with status {process.returncode}: {words}")

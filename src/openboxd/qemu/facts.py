@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 
 from openboxd.errors import HostUnfit
-from openboxd.host import qemu_least
+from openboxd.host import programs, qemu_least
 
 _VERSION = re.compile(r"QEMU emulator version (\d+)\.(\d+)(?:\.(\d+))?")
 _MACHINE = re.compile(r"^(pc-q35-(\d+)\.(\d+))\s", re.MULTILINE)
@@ -69,14 +69,9 @@ async def _output(*argv: str) -> str:
         *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
     try:
-        async with asyncio.timeout(_LIMIT):
-            output, _ = await process.communicate()
+        output, _ = await programs.communicated(process, _LIMIT)
     except TimeoutError as error:
         raise HostUnfit(f"QEMU ({argv[0]}) hangs when asked for {argv[-1]}; {remedy()}") from error
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
     if process.returncode:
         raise HostUnfit(f"QEMU ({argv[0]}) does not run: {output.decode(errors='replace').strip()}")
     return output.decode(errors="replace")

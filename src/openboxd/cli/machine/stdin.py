@@ -9,6 +9,8 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 
+from openboxd.host.descriptors import readable
+
 SLICE = 64 * 1024
 
 
@@ -21,7 +23,7 @@ async def forward(fd: int, write: Callable[[bytes], Awaitable[None]], end: Calla
 
 async def _read(fd: int) -> bytes:
     try:
-        await _readable(fd)
+        await readable(fd)
     except PermissionError:
         # Regular files and /dev/null cannot be waited for: they never make a reader wait.
         return await asyncio.to_thread(_read_now, fd)
@@ -31,7 +33,7 @@ async def _read(fd: int) -> bytes:
         try:
             return os.read(fd, SLICE)
         except BlockingIOError:
-            await _readable(fd)  # somebody else who has the descriptor was faster
+            await readable(fd)  # somebody else who has the descriptor was faster
         except OSError:
             return b""
 
@@ -41,13 +43,3 @@ def _read_now(fd: int) -> bytes:
         return os.read(fd, SLICE)
     except OSError:
         return b""
-
-
-async def _readable(fd: int) -> None:
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(fd, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(fd)
