@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +18,7 @@ from openboxd.errors import OutcomeUnknown
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
-    from openboxd.wire.openboxd_host_pb2 import ImageInfo
+    from openboxd.wire.openboxd_host_pb2 import BuildImageResponse, ImageInfo
 
 
 @click.group(cls=Group)
@@ -33,11 +34,8 @@ def build(state: State, name: str | None) -> None:
 
     async def work(client: Client) -> ImageInfo:
         with going_on("the build goes on; 'boxd image build' joins it"):
-            async with bar(f"building {name or 'the default image'}") as show:
-                async for item in client.build_image(name or ""):
-                    if item.HasField("image"):
-                        return item.image
-                    show(item.progress)
+            if built := await _followed(client.build_image(name or ""), f"building {name or 'the default image'}"):
+                return built
         raise OutcomeUnknown("the build ended without an image; look at 'boxd image list'")
 
     built = state.run(work)
@@ -58,15 +56,23 @@ def warm(state: State, name: str | None, vcpu: int | None, memory: int | None) -
 
     async def work(client: Client) -> ImageInfo:
         with going_on("nothing of it is kept; 'boxd image warm' begins anew"):
-            async with bar(f"warming {name or 'the default image'}") as show:
-                async for item in client.warm_image(name or "", vcpu or 0, memory or 0):
-                    if item.HasField("image"):
-                        return item.image
-                    show(item.progress)
+            answers = client.warm_image(name or "", vcpu or 0, memory or 0)
+            if warmed := await _followed(answers, f"warming {name or 'the default image'}"):
+                return warmed
         raise OutcomeUnknown("the warming ended without an image; look at the daemon's log")
 
     warmed = state.run(work)
     answer(state, as_json(warmed), f"image {warmed.name} is warm for this size")
+
+
+async def _followed(answers: AsyncIterator[BuildImageResponse], title: str) -> ImageInfo | None:
+    """Show progress until the image is there; None if it never comes."""
+    async with bar(title) as show:
+        async for item in answers:
+            if item.HasField("image"):
+                return item.image
+            show(item.progress)
+    return None
 
 
 @image.command("list")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -103,22 +104,51 @@ def _ask(context: click.Context, question: Any) -> list[str]:
         return []  # no daemon, no key: there is nothing to offer and nobody to tell
 
 
-def complete_machine(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Names of machines."""
+def _offered(
+    context: click.Context, begun: str, listed: Callable[[Client], Awaitable[Iterable[Any]]], attribute: str = "name"
+) -> list[CompletionItem]:
+    """What of a listing begins so."""
 
     async def names(client: Client) -> list[str]:
-        return [machine.name for machine in await client.machines()]
+        return [getattr(item, attribute) for item in await listed(client)]
 
     return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
+
+
+def complete_machine(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of machines."""
+    return _offered(context, begun, lambda client: client.machines())
 
 
 def complete_domain(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Domains of one's own."""
+    return _offered(context, begun, lambda client: client.domains(), "domain")
 
-    async def names(client: Client) -> list[str]:
-        return [found.domain for found in await client.domains()]
 
-    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
+def complete_org(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of the organizations one is in."""
+    return _offered(context, begun, lambda client: client.orgs())
+
+
+def complete_user(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of users."""
+    return _offered(context, begun, lambda client: client.users())
+
+
+def complete_image(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of images."""
+    return _offered(context, begun, lambda client: client.images())
+
+
+def complete_snapshot(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of snapshots."""
+    return _offered(context, begun, lambda client: client.snapshots())
+
+
+def complete_checkpoint(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of the checkpoints of the machine that stands before."""
+    machine = context.params.get("machine", "")
+    return _offered(context, begun, lambda client: client.checkpoints(machine))
 
 
 def complete_copy(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -139,49 +169,3 @@ def _paths(context: click.Context, machine: str, directory: str, begun: str) -> 
         return [f"{directory}{entry.name}{'/' if entry.is_dir else ''}" for entry in listing.entries]
 
     return [path for path in _ask(context, names) if path.startswith(begun) and path.isprintable()]
-
-
-def complete_org(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Names of the organizations one is in."""
-
-    async def names(client: Client) -> list[str]:
-        return [org.name for org in await client.orgs()]
-
-    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
-
-
-def complete_user(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Names of users."""
-
-    async def names(client: Client) -> list[str]:
-        return [user.name for user in await client.users()]
-
-    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
-
-
-def complete_image(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Names of images."""
-
-    async def names(client: Client) -> list[str]:
-        return [image.name for image in await client.images()]
-
-    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
-
-
-def complete_snapshot(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Names of snapshots."""
-
-    async def names(client: Client) -> list[str]:
-        return [snapshot.name for snapshot in await client.snapshots()]
-
-    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
-
-
-def complete_checkpoint(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Names of the checkpoints of the machine that stands before."""
-    machine = context.params.get("machine", "")
-
-    async def names(client: Client) -> list[str]:
-        return [checkpoint.name for checkpoint in await client.checkpoints(machine)]
-
-    return [CompletionItem(name) for name in _ask(context, names) if name.startswith(begun)]
