@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from openboxd.api.ports import Service
 from openboxd.model import (
     Caller,
@@ -90,16 +92,7 @@ def custom_domain_to_wire(service: Service, view: CustomDomainView) -> pb.Custom
 
 def forked_to_wire(service: Service, machine: Machine) -> pb.ForkVmResponse:
     """The thin record that ForkVm answers with."""
-    return pb.ForkVmResponse(
-        vm_id=machine.id,
-        name=machine.name,
-        public_ip=machine.address,
-        url=domain(service, machine),
-        image=machine.image_name,
-        status=machine.status.value,
-        forked_from=machine.source.partition("/")[2],
-        boot_time_ms=machine.boot_time_ms,
-    )
+    return pb.ForkVmResponse(**_thin(service, machine), forked_from=machine.source.partition("/")[2])
 
 
 def source_to_wire(machine: Machine) -> pb.VmSource | None:
@@ -113,16 +106,19 @@ def source_to_wire(machine: Machine) -> pb.VmSource | None:
 
 def created_to_wire(service: Service, machine: Machine) -> pb.CreateVmResponse:
     """The thin record that CreateVm answers with."""
-    return pb.CreateVmResponse(
-        vm_id=machine.id,
-        name=machine.name,
-        public_ip=machine.address,
-        url=domain(service, machine),
-        image=machine.image_name,
-        status=machine.status.value,
-        boot_time_ms=machine.boot_time_ms,
-        boots_first=service.boots_first(machine),
-    )
+    return pb.CreateVmResponse(**_thin(service, machine), boots_first=service.boots_first(machine))
+
+
+def _thin(service: Service, machine: Machine) -> dict[str, Any]:
+    return {
+        "vm_id": machine.id,
+        "name": machine.name,
+        "public_ip": machine.address,
+        "url": domain(service, machine),
+        "image": machine.image_name,
+        "status": machine.status.value,
+        "boot_time_ms": machine.boot_time_ms,
+    }
 
 
 def checkpoint_to_wire(service: Service, view: CheckpointView) -> pb.CheckpointInfo:
