@@ -12,7 +12,10 @@ from typing import Any
 
 
 class Who(Enum):
-    """Who calls. It is about the owner's machine `web`, which is shared with an organization, unless told here."""
+    """Who calls. It is about the owner's machine `web`, which is shared with an organization, unless told here.
+
+    Machines speak over their own channels; where nothing else is told, with a token that their metadata gave them.
+    """
 
     OWNER = "owner of machine, organization and host"
     MEMBER = "member of the organization"
@@ -22,7 +25,12 @@ class Who(Enum):
     SHARED_ITSELF = "shared machine about itself"
     SHARED_NEIGHBOUR = "shared machine about a private machine of its owner"
     STRANGER = "machine of another user"
+    BARE = "private machine about itself, without a token"
     ELSEWHERE = "a machine's own token, but not over the machine's channel"
+    ANOTHERS = "private machine with another machine's token"
+    LATE = "private machine with a token of its own that has expired"
+    FORMER = "a run that its machine does not have any more"
+    ISOLATED = "isolated machine about itself"
     EXPIRED = "expired token"
     NOBODY = "no token"
 
@@ -75,7 +83,13 @@ class Kind(Enum):
 
 
 COLUMNS = tuple(Who)[:8]
-"""Those whose credential is good; the others are told the same by every call."""
+"""Those whose credential is good."""
+
+AS = {Who.BARE: Who.ITSELF}
+"""Who is told the same as another one."""
+
+SHUT_OUT = {Who.ISOLATED: Is.DENIED}
+"""Who is told the same by every call. Everybody else who has no column is unknown."""
 
 EXPECTED: dict[Kind, tuple[Is, ...]] = {
     # ............. owner member other itself neighbour shared: itself neighbour stranger

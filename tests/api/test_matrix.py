@@ -1,4 +1,6 @@
-"""Every call of the API as everybody: over the real service with a fake host, through a real server.
+"""Every call of the API as everybody: over the real service with a fake host, through the real servers.
+
+People come to the API's port, machines over the channel of their run to what the daemon has for those inside.
 
 A call without a row in `matrix.ROWS` fails the first test. Refusals are looked at exactly: what a caller may not see
 is answered in the words for what does not exist.
@@ -7,6 +9,8 @@ is answered in the words for what does not exist.
 from __future__ import annotations
 
 import asyncio
+import shutil
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,8 +25,11 @@ from google.protobuf.message_factory import GetMessageClass
 from openboxd.api import server
 from openboxd.api.ports import NewMachine
 from openboxd.control import accounts
-from openboxd.model import MIB, Caller, Machine, Membership, Org, OrgRole, User
-from tests.api.matrix import COLUMNS, EXPECTED, OWNERS_SSH_KEY, ROWS, Is, Kind, Row, Thing, Who
+from openboxd.errors import BoxdError
+from openboxd.model import MIB, Caller, Machine, MachineStatus, Membership, Org, OrgRole, User
+from tests.api.matrix import AS, COLUMNS, EXPECTED, OWNERS_SSH_KEY, ROWS, SHUT_OUT, Is, Kind, Row, Thing, Who
+from tests.inside.conftest import Doors
+from tests.inside.program import ask, bearer, connected
 from tests.worker.world import LIMIT, OWNER, World
 
 FAULTS = ("UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED", "INTERNAL", "UNKNOWN", "no answer")
@@ -41,18 +48,45 @@ OFFERED = {*server.METHODS, *(f"Host.{name}" for name in server.HOST_METHODS)}
 
 DOMAIN = "web.owners.example.org"
 ORG = Org("o_team", "team", 1)
+MACHINES = (
+    ("web", Who.OWNER, True),
+    ("solo", Who.OWNER, False),
+    ("side", Who.OWNER, False),
+    ("sealed", Who.OWNER, False),
+    ("strange", Who.OTHER, False),
+)
+"""What they are made as, whose they are, and whether they are shared. `sealed` is isolated."""
+
+SPEAKERS = {
+    Who.ITSELF: "solo",
+    Who.BARE: "solo",
+    Who.ANOTHERS: "solo",
+    Who.LATE: "solo",
+    Who.FORMER: "side",
+    Who.NEIGHBOUR: "side",
+    Who.SHARED_ITSELF: "web",
+    Who.SHARED_NEIGHBOUR: "web",
+    Who.ISOLATED: "sealed",
+    Who.STRANGER: "strange",
+}
+"""The machine whose channel a call comes over."""
+
+PRIVATE = {Who.ITSELF, Who.BARE, Who.ANOTHERS, Who.LATE, Who.FORMER, Who.NEIGHBOUR, Who.SHARED_NEIGHBOUR}
+"""Those who call about the private machine `solo`."""
+
 PEOPLE = {Who.OWNER: OWNER, Who.MEMBER: Caller("u_bob", "key_bob"), Who.OTHER: Caller("u_eve", "key_eve")}
 
 
 class Stage:
     """A service with three users, an organization, and machines; put in order before each call."""
 
-    def __init__(self, world: World, address: str) -> None:
-        self.world, self.address = world, address
+    def __init__(self, doors: Doors, address: str) -> None:
+        self.world, self.doors = doors.world, doors
         self.tokens: dict[Who, str] = {}
         self.things: dict[Thing, str] = {}
         self.channel = grpc.aio.insecure_channel(address)
-        self._orders: set[asyncio.Task[Any]] = set()
+        self.former_run = ""
+        self._ids: dict[str, str] = {}
 
     async def furnish(self) -> None:
         """Users with keys; nobody's token is ever the key of somebody else."""
@@ -76,13 +110,14 @@ class Stage:
         await store.put_member(Membership(ORG.id, "u_bob", OrgRole.MEMBER, 1))
         if any(member.user_id == "u_eve" for member in store.members(ORG.id)):
             await store.remove_member(ORG.id, "u_eve")
-        for name, owner, shared in (("web", OWNER, True), ("solo", OWNER, False), ("side", OWNER, False)):
-            await self._machine(name, owner, shared=shared)
-        await self._machine("strange", PEOPLE[Who.OTHER], shared=False)
-        if Who.ELSEWHERE not in self.tokens:
-            solo = self.find("solo")
-            assert solo is not None
-            self.tokens[Who.ELSEWHERE] = (await self.world.control.mint_token(solo.id)).token
+        present = {machine.id: machine for machine in store.machines()}
+        for label, who, shared in MACHINES:
+            await self._machine(present.pop(self._ids.get(label, ""), None), label, PEOPLE[who], shared=shared)
+        for made in present.values():  # by what was called
+            await self.world.control.team.destroy(made.id, made.owner_id)
+        if not self.former_run:
+            self.former_run = self.named("side").run_id
+            await self.world.control.reboot_machine(OWNER, self.named("side").id)
 
     async def provide(self, row: Row, who: Who) -> None:
         """Let there be what the request of a row names."""
@@ -116,41 +151,53 @@ class Stage:
                         await control.remove_custom_domain(OWNER, DOMAIN)
                 return (await control.add_custom_domain(OWNER, target.id, DOMAIN)).domain
 
-    async def _machine(self, label: str, owner: Caller, *, shared: bool) -> None:
-        machine = self.find(label)
+    async def _machine(self, machine: Machine | None, label: str, owner: Caller, *, shared: bool) -> None:
+        """Make it, unless it is there, and let it be as it was made."""
+        control = self.world.control
         if machine is None:
-            new = NewMachine(name=label, vcpu=1, memory_bytes=512 * MIB, labels={"label": label})
-            machine = await self.world.control.create_machine(owner, new)
-            await self.world.control.team.worker(machine.id).idle()
+            new = NewMachine(name=label, vcpu=1, memory_bytes=512 * MIB, isolated=label == "sealed")
+            machine = await control.create_machine(owner, new)
+            self._ids[label] = machine.id
+        await control.team.worker(machine.id).idle()
+        machine = self.named(label)
+        if machine.status is not MachineStatus.RUNNING:
+            await control.start_machine(owner, machine.id)
         if (machine.shared, machine.org_id) != (shared, ORG.id if shared else ""):
             await self.world.store.update_machine(machine.id, shared=shared, org_id=ORG.id if shared else "")
 
-    def find(self, label: str) -> Machine | None:
+    def named(self, label: str) -> Machine:
         """A machine by what it was made as: calls rename them."""
-        machines = self.world.store.machines()
-        return next((machine for machine in machines if machine.labels.get("label") == label), None)
+        machine = self.world.store.machine(self._ids[label])
+        assert machine is not None
+        return machine
 
-    def token(self, who: Who) -> str:
-        """What this caller proves itself with."""
-        speakers = {
-            Who.ITSELF: "solo",
-            Who.NEIGHBOUR: "side",
-            Who.SHARED_ITSELF: "web",
-            Who.SHARED_NEIGHBOUR: "web",
-            Who.STRANGER: "strange",
-        }
-        if who not in speakers:
-            return self.tokens[who]
-        speaker = self.find(speakers[who])
-        assert speaker is not None
-        return speaking(speaker)
+    async def credential(self, who: Who) -> str:
+        """What this caller proves itself with; nothing where the channel is all that proves it."""
+        match who:
+            case Who.NOBODY | Who.BARE | Who.FORMER | Who.ISOLATED:
+                return ""
+            case Who.ELSEWHERE:
+                return await self.minted("solo")
+            case Who.ANOTHERS:
+                return await self.minted("side")
+            case Who.LATE:
+                token, now = accounts.new_secret("bxm_"), int(time.time())
+                digest = accounts.digest_of(token)
+                await self.world.store.add_machine_token(self.named("solo").id, digest, now - 1, now - 900)
+                return token
+            case speaker if speaker in SPEAKERS:
+                return await self.minted(SPEAKERS[speaker])
+        return self.tokens[who]
+
+    async def minted(self, label: str) -> str:
+        """A token that the metadata of a machine give it."""
+        status, answer = await ask(self.doors, "GET", "/v1/auth/token", run_id=self.named(label).run_id)
+        assert status == 200, answer
+        return str(answer["token"])
 
     def target(self, who: Who) -> Machine:
         """The machine that the call is about."""
-        private = (Who.ITSELF, Who.NEIGHBOUR, Who.SHARED_NEIGHBOUR)
-        machine = self.find("solo" if who in private else "web")
-        assert machine is not None
-        return machine
+        return self.named("solo" if who in PRIVATE else "sealed" if who is Who.ISOLATED else "web")
 
     def request(self, name: str, row: Row, who: Who) -> Message:
         """The request of a row about the caller's target."""
@@ -165,22 +212,35 @@ class Stage:
 
     async def told(self, name: str, row: Row, who: Who) -> str:
         """What the caller is told: "OK", or status and sentence."""
-        request = self.request(name, row, who)
-        metadata = () if who is Who.NOBODY else (("authorization", f"Bearer {self.token(who)}"),)
+        request, token = self.request(name, row, who), await self.credential(who)
+        metadata = bearer(token) if token else ()
         try:
             async with asyncio.timeout(LIMIT):
-                await self._call(name, request, metadata, who)
+                if who not in SPEAKERS:
+                    await self._call(self.channel, name, request, metadata, who)
+                    return "OK"
+                run_id = self.former_run if who is Who.FORMER else self.named(SPEAKERS[who]).run_id
+                async with connected(self.doors, run_id=run_id) as channel:
+                    await self._call(channel, name, request, metadata, who)
         except grpc.aio.AioRpcError as error:
-            return f"{error.code().name}: {error.details()}"
+            return self._not_let_in(who) or f"{error.code().name}: {error.details()}"
         except TimeoutError:
             return "no answer"
         return "OK"
 
-    async def _call(self, name: str, request: Message, metadata: Any, who: Who) -> None:
+    def _not_let_in(self, who: Who) -> str:
+        """What kept a machine's connection out, before it could call anything."""
+        if who not in SPEAKERS:
+            return ""
+        visit = self.doors.tasks[-1]
+        error = visit.exception() if visit.done() and not visit.cancelled() else None
+        return f"{error.status}: {error.message}" if isinstance(error, BoxdError) else ""
+
+    async def _call(self, channel: grpc.aio.Channel, name: str, request: Message, metadata: Any, who: Who) -> None:
         call = CALLS[name]
         path = f"/{call.containing_service.full_name}/{call.name}"
         arity = f"{'stream' if call.client_streaming else 'unary'}_{'stream' if call.server_streaming else 'unary'}"
-        stub = getattr(self.channel, arity)(path, type(request).SerializeToString, bytes)
+        stub = getattr(channel, arity)(path, type(request).SerializeToString, bytes)
         under_way = stub(iter([request]) if call.client_streaming else request, metadata=metadata)
         if not call.server_streaming:
             await under_way
@@ -196,44 +256,37 @@ class Stage:
                 await asyncio.wait([stirring])
 
     async def _stir(self, who: Who) -> None:
-        """Let something happen on the machine again and again, for those who watch it."""
+        """Let something happen on the machine again and again, for those who watch it. Its run stays."""
         machine = self.target(who)
         owner = next(caller for caller in PEOPLE.values() if caller.user_id == machine.owner_id)
         while True:
             await self.world.control.team.worker(machine.id).idle()
-            await self.world.control.stop_machine(owner, machine.id)
-            await self.world.control.start_machine(owner, machine.id)
-
-
-def speaking(machine: Machine) -> str:
-    """What stands here for a call over the machine's own channel, by which alone it is known."""
-    return f"machine:{machine.id}"
+            await self.world.control.suspend_machine(owner, machine.id)
+            await self.world.control.resume_machine(owner, machine.id)
 
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     world = World(tmp_path)
     control = await world.start()
-    authenticate = control.authenticate
-
-    def with_machines(credential: str) -> Caller:
-        if credential.startswith("machine:"):
-            machine = world.store.machine(credential.removeprefix("machine:"))
-            assert machine is not None
-            return Caller(machine.owner_id, "", machine.id)
-        return authenticate(credential)
-
-    control.authenticate = with_machines  # type: ignore[method-assign]
-    async with server.serve(control, "127.0.0.1:0") as address:
-        stage = Stage(world, address)
+    run_dir = Path(tempfile.mkdtemp(prefix="boxd-in-"))
+    async with (
+        server.serve_inside(control, run_dir) as inside,
+        server.serve(control, "127.0.0.1:0") as address,
+    ):
+        doors = Doors(world, inside)
+        stage = Stage(doors, address)
         await stage.furnish()
         yield stage
         await stage.channel.close()
+        await asyncio.gather(*doors.tasks, return_exceptions=True)
     await world.close()
+    shutil.rmtree(run_dir)
 
 
 def expected(row: Row, who: Who) -> Is:
-    return Is.UNKNOWN if who not in COLUMNS else EXPECTED[row.kind][COLUMNS.index(who)]
+    who = AS.get(who, who)
+    return EXPECTED[row.kind][COLUMNS.index(who)] if who in COLUMNS else SHUT_OUT.get(who, Is.UNKNOWN)
 
 
 def unseen(stage: Stage, row: Row, machine: Machine) -> str:
@@ -284,7 +337,8 @@ async def test_what_is_not_offered_is_nobodys(stage: Stage) -> None:
     for name in sorted(ROWS.keys() - OFFERED):
         for who in Who:
             told = await stage.told(name, Row(Kind.LATER), who)
-            status = "UNIMPLEMENTED" if who in COLUMNS else "UNAUTHENTICATED"
+            known = AS.get(who, who) in COLUMNS
+            status = "UNIMPLEMENTED" if known else SHUT_OUT.get(who, Is.UNKNOWN).value
             if not told.startswith(status):
                 wrong.append(f"{name} as {who.value}: {told}")
     assert not wrong, "\n".join(wrong)

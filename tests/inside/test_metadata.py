@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import random
 import sqlite3
@@ -25,53 +24,15 @@ from openboxd.model import MIB, MachineStatus
 from openboxd.wire import boxd_api_pb2 as pb
 from openboxd.wire.boxd_api_pb2_grpc import BoxdApiStub
 from tests.inside.conftest import LIMIT, Doors
+from tests.inside.program import ask, bearer, connected
 from tests.worker.world import OWNER
-
-
-async def ask(doors: Doors, method: str, path: str, body: Any = None, name: str = "web") -> tuple[int, Any]:
-    """One request over HTTP/1.1; status and JSON."""
-    visitor, task = doors.knock("api", name)
-    content = b"" if body is None else json.dumps(body).encode()
-    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(content)}\r\n\r\n"
-    visitor.say(head.encode() + content)
-    async with asyncio.timeout(LIMIT):
-        await visitor.closed.wait()
-        await task
-    answer, _, text = bytes(visitor.heard).partition(b"\r\n\r\n")
-    return int(answer.split()[1]), json.loads(text)
 
 
 @asynccontextmanager
 async def api(doors: Doors, name: str = "web") -> AsyncIterator[BoxdApiStub]:
-    """gRPC as a program in the machine speaks it, through a port of this host that stands for the agent's."""
-
-    async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        visitor, task = doors.knock("api", name)
-
-        async def hear() -> None:
-            sent = 0
-            while not visitor.closed.is_set() or sent < len(visitor.heard):
-                await visitor.more(sent)
-                writer.write(bytes(visitor.heard[sent:]))
-                sent = len(visitor.heard)
-            writer.close()
-
-        hearing = asyncio.create_task(hear())
-        while data := await reader.read(65536):
-            visitor.say(data)
-        visitor.leave()
-        await asyncio.wait([task, hearing])
-        writer.close()
-
-    server = await asyncio.start_server(accepted, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+    """The calls of the API, as a program in the machine makes them."""
+    async with connected(doors, name) as channel:
         yield BoxdApiStub(channel)
-    server.close()
-
-
-def bearer(token: str) -> tuple[tuple[str, str], ...]:
-    return (("authorization", f"Bearer {token}"),)
 
 
 async def refused(call: Any) -> grpc.StatusCode:
