@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -9,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from openboxd.client.client import Client
+from openboxd.model import MIB
+from tests.guests.direct import direct, sh
+from tests.host.resident import mapped
 from tests.lab import BOOTED, GOLDEN, Daemon, Lab, run
 
 pytestmark = pytest.mark.guest
@@ -31,11 +36,19 @@ SHARED = {
 }
 
 
+def questions(wanted: dict[str, str]) -> str:
+    """All commands in one line of shell; `answers` takes its output apart."""
+    return "; ".join(f"echo '== {name}'; {command}" for name, command in wanted.items())
+
+
+def answers(text: str) -> dict[str, str]:
+    parts = re.split(r"^== (.*)\n", text, flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], (part.strip() for part in parts[1::2]), strict=True))
+
+
 def facts(daemon: Daemon, machine: str, wanted: dict[str, str]) -> dict[str, str]:
     """What a machine says about itself, all in one command."""
-    line = "; ".join(f"echo '== {name}'; {command}" for name, command in wanted.items())
-    parts = re.split(r"^== (.*)\n", daemon.sh(line, machine), flags=re.MULTILINE)[1:]
-    return dict(zip(parts[::2], (text.strip() for text in parts[1::2]), strict=True))
+    return answers(daemon.sh(questions(wanted), machine))
 
 
 def is_itself(daemon: Daemon, machine: str, found: dict[str, str]) -> None:
@@ -100,20 +113,11 @@ def _from_checkpoint(daemon: Daemon, others: list[dict[str, str]]) -> None:
     assert found["hostname"] == "old" and old["id"] in found["certificate"]
     assert daemon.sh("ls unsynced /dev/shm/memory 2>/dev/null || echo none", "old") == "none\n"
     _presents_its_own_key(daemon, "old", found["host key"])
-    inode, resident, proportional = _memory(pid)
-    assert inode in {_memory(other)[0] for other in before}, "the source goes on from the same checkpoint"
-    print(f"guest memory of the copy: {resident} KiB resident, {proportional} KiB if what is shared is divided")
-    assert proportional < 0.85 * resident, "what neither has written is in the host's memory twice"
-
-
-def _memory(pid: int) -> tuple[str, int, int]:
-    """What a QEMU's guest memory is mapped from, and its resident and proportional KiB."""
-    maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path(f"/proc/{pid}/smaps").read_text(), flags=re.MULTILINE)
-    memory = [text for text in maps if "memory.img" in text]
-    resident, own = (
-        sum(int(re.findall(rf"^{name}: *(\d+)", text, re.MULTILINE)[0]) for text in memory) for name in ("Rss", "Pss")
-    )
-    return memory[0].split()[4], resident, own
+    memory = mapped(pid, "memory.img")
+    inodes = {mapped(other, "memory.img").inode for other in before}
+    assert memory.inode in inodes, "the source goes on from the same checkpoint"
+    print(f"guest memory of the copy: {memory}")
+    assert memory.proportional < 0.85 * memory.resident, "what neither has written is in the host's memory twice"
 
 
 def _presents_its_own_key(daemon: Daemon, machine: str, fingerprint: str) -> None:
@@ -135,3 +139,53 @@ def _new(daemon: Daemon, others: list[dict[str, str]]) -> None:
         assert not {name for name in FACTS if found[name] == other[name]}
     is_itself(daemon, "fresh", found)
     assert "made from the template" in daemon.log, "it was booted"
+
+
+AT_ONCE = 10
+
+EACH = 400 * MIB
+"""Of the host's memory, for a guest of 1 GiB that uses 150 MiB, and QEMU with the code that it has translated."""
+
+
+async def test_ten_forks_of_one_machine_at_once_are_ten_machines(daemon: Daemon) -> None:
+    """All go on where the source stood when the first was asked for, each as itself, and the source with them."""
+    daemon.sh("echo memory >/dev/shm/memory; setsid sleep 98765 >/dev/null 2>&1 </dev/null &")
+    names = [f"many-{number}" for number in range(AT_ONCE)]
+    async with direct(daemon) as client:
+        begun = time.monotonic()
+        await asyncio.gather(*(client.fork(GOLDEN, name) for name in names))
+        print(f"{AT_ONCE} forks after {time.monotonic() - begun:.1f} s, {daemon.log.count('put aside')} captures")
+        wanted = {**FACTS, "memory": "cat /dev/shm/memory", "process": "pgrep -x -f 'sleep 98765'"}
+        said = await asyncio.gather(*(sh(client, questions(wanted), name) for name in (GOLDEN, *names)))
+        print(f"all have told who they are after {time.monotonic() - begun:.1f} s")
+        found = dict(zip((GOLDEN, *names), map(answers, said), strict=True))
+        for name in FACTS:
+            assert len({each[name] for each in found.values()}) == AT_ONCE + 1, (name, found)
+        assert {(each["memory"], each["process"]) for each in found.values()} == {
+            ("memory", found[GOLDEN]["process"])
+        }
+        await _are_who_they_say(client, found)
+    assert len(daemon.qemus()) == AT_ONCE + 1
+    _memory_of_all(daemon)
+    assert daemon.sh("pgrep -x -f 'sleep 98765'").strip() == found[GOLDEN]["process"]
+
+
+async def _are_who_they_say(client: Client, found: dict[str, dict[str, str]]) -> None:
+    """Row and guest agree."""
+    rows = {row.name: row for row in await client.machines()}
+    assert {rows[name].status for name in found} == {"running"}
+    assert len({rows[name].ssh_port for name in found}) == len(found)
+    for name, told in found.items():
+        row = rows[name]
+        assert (told["hostname"], told["machine-id"]) == (name, row.vm_id.replace("-", ""))
+        assert row.vm_id in told["certificate"]
+
+
+def _memory_of_all(daemon: Daemon) -> None:
+    """Real bytes: what several QEMUs share counts once."""
+    total = 0
+    for pid in daemon.qemus():
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        total += 1024 * int(re.findall(r"^Pss: *(\d+)", rollup, re.MULTILINE)[0])
+    print(f"{AT_ONCE + 1} machines: {total / MIB:,.0f} MiB of the host's memory")
+    assert total < (AT_ONCE + 1) * EACH

@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from openboxd.errors import OperationFailed, because, same_kind
@@ -55,7 +57,7 @@ async def start_from(worker: MachineWorker, job: Job) -> None:
 
 async def _copy(worker: MachineWorker, job: Job, order: StartFrom) -> None:
     """The steps. Raises with the run ended and the machine `starting`."""
-    store, run_id, begun = worker.drivers.store, new_run_id(), time.monotonic()
+    store, run_id = worker.drivers.store, new_run_id()
     journal = await worker.journal(COPY, {"run": run_id, "or_boot": order.or_boot})
     steps, starting = worker.steps(COPY, journal), Starting(worker)
     try:
@@ -63,11 +65,13 @@ async def _copy(worker: MachineWorker, job: Job, order: StartFrom) -> None:
         job.record()
         described = await asyncio.to_thread(manifest.read, order.capture, order.label, SAVE_AGAIN)
         await store.update_machine(worker.id, size=Size(**described["size"]))  # the source may be resized meanwhile
-        await _load(worker, steps, starting, order, described["plan"], run_id)
-        await _go_on(worker, steps, starting)
-        runs = round(1000 * (time.monotonic() - begun))
-        await steps.run("answer", lambda: _who_it_is(worker))
-        took = round(1000 * (time.monotonic() - begun))
+        async with _turn(worker):
+            begun = time.monotonic()
+            await _load(worker, steps, starting, order, described["plan"], run_id)
+            await _go_on(worker, steps, starting)
+            runs = round(1000 * (time.monotonic() - begun))
+            await steps.run("answer", lambda: _who_it_is(worker))
+            took = round(1000 * (time.monotonic() - begun))
         await steps.run("show", lambda: worker.move(MachineStatus.RUNNING, boot_time_ms=took))
         steps.commit()
     except BaseException:
@@ -77,6 +81,16 @@ async def _copy(worker: MachineWorker, job: Job, order: StartFrom) -> None:
         await to_the_end(store.end_operation(journal))
     log.info("machine %s: made from %s, runs after %d ms, answers after %d ms", worker.id, order.label, runs, took)
     worker.report(Progress(COPY, "ready", 1.0, f"runs after {runs} ms, answered after {took} ms"))
+
+
+@asynccontextmanager
+async def _turn(worker: MachineWorker) -> AsyncIterator[None]:
+    """From here on it takes a processor until its guest has answered, and has a limit for that. Many that are asked
+    for at once would keep each other from it: so a few at a time come up, and who waits is told."""
+    if worker.drivers.turns.all_taken:
+        worker.report(Progress(COPY, "turn", None, "waits for others that are coming up"))
+    async with worker.drivers.turns.one():
+        yield
 
 
 async def _load(

@@ -14,6 +14,7 @@ from openboxd.worker.holds import Holds
 from openboxd.worker.links import NoNetwork
 from openboxd.worker.orders import Order
 from openboxd.worker.steps import Fault, no_fault
+from openboxd.worker.turns import Turns
 from openboxd.worker.ways import NoWays
 
 
@@ -30,6 +31,7 @@ class Drivers:
         boot_id: names this boot of the host; another one at the next start means that the host was rebooted.
         metrics: told what operations cost.
         holds: captures that machines are being made from.
+        turns: of machines that come up as copies.
         allow: raises for an order that its machine's owner has no quota for; asked when it is admitted otherwise.
         fault: called before and after each step; raises in tests that fail a step on purpose.
     """
@@ -45,5 +47,6 @@ class Drivers:
     boot_id: str = field(default_factory=boot_id)
     metrics: Metrics = field(default_factory=Metrics)
     holds: Holds = field(default_factory=Holds)
+    turns: Turns = field(default_factory=Turns)
     allow: Callable[[Machine, Order], None] = _no_quota
     fault: Fault = no_fault
