@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -40,11 +41,11 @@ def place() -> Iterator[World]:
         yield made
 
 
-def ask(daemon: Daemon, address: str, port: int, source: str = "", limit: int = 20) -> str:
+def ask(daemon: Daemon, address: str, port: int, source: str = "", limit: int = 20, machine: str = GOLDEN) -> str:
     """What a service answers to the guest within `limit` seconds."""
     connect = f"socket.create_connection(('{address}',{port}),{limit},('{source}',0))"
     program = f"import socket; s={connect}; print(s.recv(99).decode().strip())"
-    return daemon.boxd("machine", "exec", GOLDEN, "--", "python3", "-c", program, check=False).stdout.strip()
+    return daemon.boxd("machine", "exec", machine, "--", "python3", "-c", program, check=False).stdout.strip()
 
 
 def reaches_nothing_else(daemon: Daemon, other: str) -> None:
@@ -212,3 +213,77 @@ def test_networks_inside_and_connections_of_a_later_self_after_a_restore(lab: La
         booted(daemon)
 
     on_the_bridge(place, lab, work)
+
+
+NOTING = """cat >note.py <<'END'
+import socket
+service, seen = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), set()
+service.bind(('', 9000))
+while True:
+    word, client = service.recvfrom(99)
+    seen.add(word)
+    service.sendto(f'{word.decode()} {len(seen)} {socket.gethostname()}'.encode(), client)
+END
+setsid python3 note.py >/dev/null 2>&1 </dev/null &
+timeout 60 sh -c 'until ss -lun | grep -q :9000; do sleep 0.2; done'
+"""
+"""A service of datagrams: how many different words it has heard (a repeated one does no harm), and who it is."""
+
+
+def note(client: socket.socket, port: int, word: str) -> str:
+    """What that service answers, behind an exposed port. Datagrams may be lost: they are said again."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        client.sendto(word.encode(), ("127.0.0.1", port))
+        with contextlib.suppress(TimeoutError, ConnectionRefusedError):
+            while (heard := client.recv(99).decode()).split()[0] != word:
+                pass
+            return heard
+    raise AssertionError(f"nobody answers '{word}' at port {port}")
+
+
+def test_copies_are_machines_of_their_own_and_datagrams_come_in_through_restores(lab: Lab, place: World) -> None:
+    def work(daemon: Daemon) -> None:
+        daemon.sh(SERVING + NOTING)
+        port = daemon.json("machine", "expose", GOLDEN, 9000, "--udp")["public_port"]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.settimeout(1)
+            assert note(client, port, "one") == f"one 1 {GOLDEN}"
+            daemon.boxd("machine", "checkpoint", "save", GOLDEN, "noted")
+            assert note(client, port, "two") == f"two 2 {GOLDEN}"
+            daemon.boxd("machine", "checkpoint", "restore", GOLDEN, "noted", "-y")
+            assert note(client, port, "three") == f"three 2 {GOLDEN}", "the same client, the same port"
+            daemon.sh(TALKER)
+            daemon.boxd("machine", "fork", GOLDEN, "twin")
+            daemon.boxd("machine", "new", "fresh", "--vcpu", 1, "--memory", "1G")
+            twins = daemon.json("machine", "expose", "twin", 9000, "--udp")["public_port"]
+            assert note(client, twins, "four") == "four 3 twin"
+            assert note(client, port, "five") == f"five 3 {GOLDEN}"
+        assert daemon.log.count("made from") == 2, "neither was booted"
+        they_meet(daemon, {name: address_of(daemon, name) for name in (GOLDEN, "twin", "fresh")})
+        assert daemon.sh(TALK).strip() == "later"
+        assert daemon.sh(TALK, "twin").strip() in CUT
+        for name in ("twin", "fresh"):
+            daemon.boxd("machine", "remove", name, "-y")
+
+    on_the_bridge(place, lab, work)
+
+
+CUT = ("ConnectionAbortedError", "ConnectionResetError")
+"""What a connection's owner hears of its end, by the agent or by the network."""
+
+
+def address_of(daemon: Daemon, machine: str) -> str:
+    """The one address on the guest's card."""
+    daemon.sh("timeout 60 sh -c 'until ip route | grep -q default; do sleep 0.2; done'", machine)
+    [address] = daemon.sh("ip -4 -o addr show eth0 | tr -s ' ' | cut -d' ' -f4 | cut -d/ -f1", machine).split()
+    return address
+
+
+def they_meet(daemon: Daemon, addresses: dict[str, str]) -> None:
+    """All reach the world, each has an address of its own, and source and fork reach each other at theirs."""
+    assert len(set(addresses.values())) == len(addresses), addresses
+    for name in addresses:
+        assert ask(daemon, WORLD, 80, machine=name) == f"world for {HOST}"
+    for here, there in ((GOLDEN, "twin"), ("twin", GOLDEN), ("fresh", "twin")):
+        assert ask(daemon, addresses[there], 8000, machine=here) == "other", (here, there)
