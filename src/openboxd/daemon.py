@@ -10,6 +10,7 @@ import resource
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -133,50 +134,77 @@ async def daemon(
     try:
         await kept.open()
         check_pool_holds(settings, store.machines())
-        pool = open_pool(settings)
-        metrics = Metrics()
-        why = partial(unserved, settings)
-        gates = Gates(settings.gates_dir, settings.ways_host, waited=metrics.holds.observe, unserved=why, kept=kept)
-        front: list[Caddy | None] = []  # what `doctor` asks, once it is there
-        doors: list[Inside] = []  # where visits of machines go, once it is there
-        network = await choose(settings, store.machines)
-        control = _control(settings, store, pool, gates, network, front, metrics, fault, doors)
-        try:
-            await control.arrange_ways()
-            gates.sweep()
-            await control.team.recover()
-            async with (
-                keep_house(store, pool, settings.home),
-                serve_inside(control, settings.run_dir) as inside,
-                kept_tls(lambda: _certificate(settings)) as tls,
-                serve_api(control, settings.listen, settings.run_dir, tls, settings.metrics) as address,
-            ):
-                doors.append(inside)
-                await _first_start(settings, store, address)
-                async with serve_https(settings, kept, local_address(address)) as caddy:
-                    front.append(caddy)
-                    yield address
-        finally:
-            await gates.close()
-            await control.close()
-            if not any(machine.run_id for machine in store.machines()):
-                await network.close()  # else the machines run on, and need it
+        parts = await _build(settings, store, kept, fault)
+        async with _controlling(parts) as control, _serving(parts, control) as address:
+            yield address
     finally:
         kept.close(for_good=for_good())
         store.close()
 
 
-def _control(
-    settings: Settings,
-    store: SqlStore,
-    pool: DirectoryPool,
-    gates: Gates,
-    network: Network,
-    front: Sequence[Caddy | None],
-    metrics: Metrics,
-    fault: Fault,
-    inside: Sequence[Inside],
-) -> Control:
+@dataclass
+class _Parts:
+    """What one daemon consists of; the last ones are there only once it serves.
+
+    Attributes:
+        inside: where visits of machines go.
+        front: what serves HTTPS; `doctor` asks it once it `is_fronted`, also where HTTPS is off.
+    """
+
+    settings: Settings
+    store: SqlStore
+    kept: Kept
+    pool: DirectoryPool
+    gates: Gates
+    network: Network
+    metrics: Metrics
+    fault: Fault
+    inside: Inside | None = None
+    front: Caddy | None = None
+    is_fronted: bool = False
+
+
+async def _build(settings: Settings, store: SqlStore, kept: Kept, fault: Fault) -> _Parts:
+    pool, metrics, why = open_pool(settings), Metrics(), partial(unserved, settings)
+    gates = Gates(settings.gates_dir, settings.ways_host, waited=metrics.holds.observe, unserved=why, kept=kept)
+    return _Parts(settings, store, kept, pool, gates, await choose(settings, store.machines), metrics, fault)
+
+
+@asynccontextmanager
+async def _controlling(parts: _Parts) -> AsyncIterator[Control]:
+    """Machines are looked after while the block runs, and run on afterwards."""
+    control = _control(parts)
+    try:
+        yield control
+    finally:
+        await parts.gates.close()
+        await control.close()
+        if not any(machine.run_id for machine in parts.store.machines()):
+            await parts.network.close()  # else the machines run on, and need it
+
+
+@asynccontextmanager
+async def _serving(parts: _Parts, control: Control) -> AsyncIterator[str]:
+    """Find out how the machines are, then serve while the block runs; the value is the address."""
+    settings = parts.settings
+    await control.arrange_ways()
+    parts.gates.sweep()
+    await control.team.recover()
+    async with (
+        keep_house(parts.store, parts.pool, settings.home),
+        serve_inside(control, settings.run_dir) as inside,
+        kept_tls(lambda: _certificate(settings)) as tls,
+        serve_api(control, settings.listen, settings.run_dir, tls, settings.metrics) as address,
+    ):
+        parts.inside = inside
+        await _first_start(settings, parts.store, address)
+        async with serve_https(settings, parts.kept, local_address(address)) as parts.front:
+            parts.is_fronted = True
+            yield address
+
+
+def _control(parts: _Parts) -> Control:
+    settings, store, pool = parts.settings, parts.store, parts.pool
     hypervisor = QemuHypervisor(settings, lambda: _any_kernel(store, pool))
     authority = open_ssh_authority(settings.ssh_dir)
     questions = Questions(store, lambda machine: _host_key(settings, pool, authority, machine))
@@ -185,8 +213,8 @@ def _control(
         return await questions.answer(agent_socket.parent.name, question)
 
     async def receive(agent_socket: Path, door: str, visit: GuestConnection) -> None:
-        if inside:
-            await inside[0].visit(agent_socket.parent.name, door, visit)
+        if parts.inside is not None:
+            await parts.inside.visit(agent_socket.parent.name, door, visit)
 
     drivers = Drivers(
         settings=settings,
@@ -195,16 +223,16 @@ def _control(
         hypervisor=hypervisor,
         connector=ChannelConnector(questions=answer, visits=receive),
         cmdline=images.cmdline,
-        ways=gates,
-        network=network,
-        metrics=metrics,
-        fault=fault,
+        ways=parts.gates,
+        network=parts.network,
+        metrics=parts.metrics,
+        fault=parts.fault,
     )
 
     async def examine() -> Sequence[Finding]:
         found = list(await _examine(settings, hypervisor, pool))
-        found += await network.check()
-        return [*found, *(findings(front[0], gates) if front else ())]
+        found += await parts.network.check()
+        return [*found, *(findings(parts.front, parts.gates) if parts.is_fronted else ())]
 
     root = open_authority(settings.tls_dir).root.read_text()
     return Control(drivers, store, Builder(settings.mirror), examine, authority.public_line, root)

@@ -145,25 +145,6 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
             ports or the listen address is malformed, or one of `BOXD_TLS_CERT` and `BOXD_TLS_KEY` is missing.
     """
     environ = os.environ if environ is None else environ
-    accel = environ.get("BOXD_ACCEL", "auto")
-    if accel not in ("auto", "kvm", "tcg"):
-        raise InvalidArgument(f"BOXD_ACCEL is '{accel}'; it must be auto, kvm or tcg")
-    network = environ.get("BOXD_NETWORK", "auto")
-    if network not in ("auto", "bridge", "user"):
-        raise InvalidArgument(f"BOXD_NETWORK is '{network}'; it must be auto, bridge or user")
-    metrics = environ.get("BOXD_METRICS", "loopback")
-    if metrics not in ("loopback", "any", "off"):
-        raise InvalidArgument(f"BOXD_METRICS is '{metrics}'; it must be loopback, any or off")
-    warm = environ.get("BOXD_WARM", "on")
-    if warm not in ("on", "off"):
-        raise InvalidArgument(f"BOXD_WARM is '{warm}'; it must be on or off")
-    reach = environ.get("BOXD_MACHINE_REACH", "owner")
-    if reach not in ("owner", "self"):
-        raise InvalidArgument(f"BOXD_MACHINE_REACH is '{reach}'; it must be owner or self")
-    listen = listen or environ.get("BOXD_LISTEN") or DEFAULT_LISTEN
-    host, _, port = listen.rpartition(":")
-    if not host or not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise InvalidArgument(f"the listen address is '{listen}'; it must be HOST:PORT, such as {DEFAULT_LISTEN}")
     tls_cert, tls_key = environ.get("BOXD_TLS_CERT"), environ.get("BOXD_TLS_KEY")
     if bool(tls_cert) != bool(tls_key):
         raise InvalidArgument("BOXD_TLS_CERT and BOXD_TLS_KEY belong together: set both or neither")
@@ -172,9 +153,9 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
     default_run = "/run/boxd" if os.geteuid() == 0 else f"{private}/boxd"
     return Settings(
         home=(home or default_home(environ)).absolute(),
-        listen=listen,
+        listen=_listen(listen or environ.get("BOXD_LISTEN") or DEFAULT_LISTEN),
         run_root=Path(environ.get("BOXD_RUN_DIR", default_run)),
-        accel=accel,
+        accel=_one_of(environ, "BOXD_ACCEL", "auto", "kvm", "tcg"),
         qemu=environ.get("BOXD_QEMU", "qemu-system-x86_64"),
         zone=environ.get("BOXD_ZONE", "boxd.localhost"),
         https=https,
@@ -184,17 +165,34 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         domains=_domains(environ.get("BOXD_DOMAINS", "")),
         ssh_ports=_ports(environ, "BOXD_SSH_PORTS", DEFAULT_SSH_PORTS),
         exposed_ports=_ports(environ, "BOXD_EXPOSED_PORTS", DEFAULT_EXPOSED_PORTS),
-        network=network,
+        network=_one_of(environ, "BOXD_NETWORK", "auto", "bridge", "user"),
         tls_cert=Path(tls_cert).absolute() if tls_cert else None,
         tls_key=Path(tls_key).absolute() if tls_key else None,
         pool_bytes=_size("BOXD_POOL_SIZE", environ.get("BOXD_POOL_SIZE", "")),
-        metrics=metrics,
-        reach=reach,
-        warm=warm == "on",
+        metrics=_one_of(environ, "BOXD_METRICS", "loopback", "any", "off"),
+        reach=_one_of(environ, "BOXD_MACHINE_REACH", "owner", "self"),
+        warm=_one_of(environ, "BOXD_WARM", "on", "off") == "on",
         rates=_rates(environ.get("BOXD_RATES", "")),
         mirror=environ.get("BOXD_MIRROR", ""),
         handover=_seconds("BOXD_HANDOVER", environ.get("BOXD_HANDOVER", "60")),
     )
+
+
+def _one_of(environ: Mapping[str, str], name: str, default: str, *others: str) -> str:
+    """A word out of several, the default one if it is not set."""
+    word = environ.get(name, default)
+    if word not in (default, *others):
+        choices = f"{', '.join([default, *others[:-1]])} or {others[-1]}"
+        raise InvalidArgument(f"{name} is '{word}'; it must be {choices}")
+    return word
+
+
+def _listen(address: str) -> str:
+    """The address if it is one."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or not 0 <= int(port) <= 65535:
+        raise InvalidArgument(f"the listen address is '{address}'; it must be HOST:PORT, such as {DEFAULT_LISTEN}")
+    return address
 
 
 def _https(environ: Mapping[str, str]) -> tuple[str, str]:
