@@ -70,12 +70,7 @@ class Call:
         if kind in (wire.DATA, wire.STDOUT, wire.STDERR):
             self._receive_data(kind, payload)
         elif kind == wire.WIN:
-            credit = wire.win_credit(payload)
-            if credit < SMALL_CREDIT:
-                self._epoch.useless.count()
-            self._credit += credit
-            if self._credit > MAX_CREDIT:
-                raise Violation("it granted more credit than it can have")
+            self._receive_credit(wire.win_credit(payload))
         elif kind == wire.CTL:
             if self._control is None:
                 self._control = parse(payload)
@@ -89,6 +84,13 @@ class Call:
         elif kind not in (wire.EOF_STDOUT, wire.EOF_STDERR):
             raise Violation(f"it sent a frame of the unknown type {kind}")
         self._news.set()
+
+    def _receive_credit(self, credit: int) -> None:
+        if credit < SMALL_CREDIT:
+            self._epoch.useless.count()
+        self._credit += credit
+        if self._credit > MAX_CREDIT:
+            raise Violation("it granted more credit than it can have")
 
     def _receive_data(self, kind: int, payload: bytes) -> None:
         self._receivable -= len(payload)

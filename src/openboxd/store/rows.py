@@ -44,15 +44,18 @@ def changed_columns(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         if isinstance(value, Size):
             row |= {"vcpu": value.vcpu, "memory_bytes": value.memory_bytes}
-        elif isinstance(value, Enum):
-            row[name] = value.value
-        elif isinstance(value, Mapping):
-            row[name] = encode(value)
-        elif isinstance(value, tuple):
-            row[name] = json.dumps(value)
         else:
-            row[name] = value
+            row[name] = _plain(value)
     return row
+
+
+def _plain(value: Any) -> Any:
+    """What a column holds of a field."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return encode(value)
+    return json.dumps(value) if isinstance(value, tuple) else value
 
 
 def from_row(row: Row[Any]) -> dict[str, Any]:
