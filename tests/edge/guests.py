@@ -10,12 +10,24 @@ from contextlib import asynccontextmanager, suppress
 from openboxd.edge.gate import Gate
 from openboxd.edge.limits import Limits
 from openboxd.edge.listener import listen_tcp
-from openboxd.edge.streams import Stream, dial_tcp
+from openboxd.edge.streams import SocketStream, Stream
 
 LIMIT = 30.0
 """Seconds in which anything here must happen."""
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+async def dial_tcp(port: int) -> Stream:
+    """Connect to a port of this host. Raises OSError."""
+    connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+    try:
+        async with asyncio.timeout(LIMIT):
+            await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", port))
+        return SocketStream(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 class Guest:
@@ -63,7 +75,7 @@ class Guest:
         self._server = None
 
     async def dial(self) -> Stream:
-        return await dial_tcp("127.0.0.1", self.port)
+        return await dial_tcp(self.port)
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -49,11 +49,11 @@ GATE = """
 import asyncio, resource, sys
 from openboxd.edge.gate import Gate
 from openboxd.edge.listener import listen_tcp
-from openboxd.edge.streams import dial_tcp
+from tests.edge.guests import dial_tcp
 
 async def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    gate = Gate(listen_tcp("127.0.0.1", 0), lambda: dial_tcp("127.0.0.1", int(sys.argv[1])), "a port")
+    gate = Gate(listen_tcp("127.0.0.1", 0), lambda: dial_tcp(int(sys.argv[1])), "a port")
     print(gate.port, flush=True)
     await asyncio.Event().wait()
 
@@ -64,7 +64,8 @@ asyncio.run(main())
 @contextmanager
 def gate_before(guest: int) -> Iterator[tuple[int, int]]:
     """A gate in a process of its own: its port and its pid."""
-    program = subprocess.Popen([sys.executable, "-c", GATE, str(guest)], stdout=subprocess.PIPE, text=True)
+    argv = [sys.executable, "-c", GATE, str(guest)]
+    program = subprocess.Popen(argv, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True)
     assert program.stdout is not None
     try:
         yield int(program.stdout.readline()), program.pid

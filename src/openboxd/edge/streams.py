@@ -82,22 +82,6 @@ class SocketStream:
         self._socket.close()
 
 
-async def dial_tcp(address: str, port: int, timeout: float = 5.0) -> Stream:
-    """Connect to a guest by its address.
-
-    Raises:
-        OSError: refused, unreachable, or no answer within `timeout` seconds.
-    """
-    connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
-    try:
-        async with asyncio.timeout(timeout):
-            await asyncio.get_running_loop().sock_connect(connection, (address, port))
-        return SocketStream(connection)
-    except BaseException:
-        connection.close()
-        raise
-
-
 async def splice(one: Stream, two: Stream) -> bool:
     """Pass everything on in both directions until both have ended; False if the connection broke.
 
