@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,33 @@ async def test_a_copy_that_is_removed_while_it_is_made_is_gone(world: World) -> 
         with pytest.raises(WrongState, match="was removed while it was made"):
             await forking
     untouched(world)
+
+
+async def waiting_for_its_turn(world: World, taken: AsyncExitStack) -> asyncio.Future[str]:
+    """A fork `twin` that comes when all turns are taken."""
+    turns = world.drivers.turns
+    while not turns.all_taken:
+        await taken.enter_async_context(turns.one())
+    forking = asyncio.ensure_future(fork(world, "twin"))
+    starting = ("twin", MachineStatus.STARTING)
+    await world.until(lambda: starting in [(m.name, m.status) for m in world.control.machines(OWNER)])
+    assert "before load" not in world.steps
+    return forking
+
+
+async def test_a_copy_waits_for_its_turn_and_can_be_removed_meanwhile(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.drivers.turns, "_patience", 3600.0)
+    async with AsyncExitStack() as taken:
+        forking = await waiting_for_its_turn(world, taken)
+        await world.control.destroy_machine(OWNER, "twin")
+        with pytest.raises(BoxdError):
+            await forking
+        untouched(world)
+        forking = await waiting_for_its_turn(world, taken)
+    assert await forking == "twin"
+    assert not world.drivers.turns.all_taken
 
 
 @pytest.mark.parametrize("trouble", ["silent", "somebody else", "dead"])
