@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import sys
 import time
 from collections.abc import Sequence
 
@@ -22,6 +23,9 @@ NAMES = ("save", "restore", "sleep", "fork", "new", "exec", "hold", "cycles", "g
 
 WARM = {"new": {"BOXD_WARM": "on"}}
 """What a benchmark's daemon is told besides. Elsewhere no template is made beside what is measured."""
+
+WIDE = 160
+"""Columns of tables that go into a file: none of their figures is cut."""
 
 SHORT = Options(short=True, runs=2, sizes=(1024,), rates=(10,))
 """What shows that a benchmark works."""
@@ -42,7 +46,8 @@ def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str) 
     options = Options(short, runs, _numbers(memory), _numbers(dirty))
     if short:
         options = SHORT
-    host, stamp, console = describe(), time.strftime("%Y%m%d-%H%M%S"), Console()
+    host, stamp = describe(), time.strftime("%Y%m%d-%H%M%S")
+    console = Console(width=None if sys.stdout.isatty() else WIDE)
     console.print(", ".join(f"{key} {value}" for key, value in host.items()), highlight=False)
     results: list[Result] = []
     with mounted() as mount:
