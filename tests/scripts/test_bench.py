@@ -1,0 +1,55 @@
+"""`scripts/bench` tells what it measures, and keeps what it has measured when it is interrupted."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from bench import __main__, report
+from bench.place import Options
+from bench.progress import Tell, telling
+from bench.result import Result
+
+
+def test_what_is_measured_is_told_line_by_line_where_there_is_no_terminal() -> None:
+    file = io.StringIO()
+    with telling(Console(file=file, width=20), "fork") as tell:
+        tell("10 MiB/s, fork 1 of 3")
+        assert file.getvalue() == "  fork: 10 MiB/s, fork 1 of 3 (0 s)\n"
+
+
+def test_on_a_terminal_the_line_is_gone_in_the_end() -> None:
+    file = io.StringIO()
+    with telling(Console(file=file, width=60, force_terminal=True), "fork") as tell:
+        tell("fork 1 of 3")
+    assert file.getvalue().endswith("\x1b[1A\x1b[2K")  # up, and that line cleared
+
+
+def test_a_benchmark_that_fails_leaves_the_results_of_those_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def mounted() -> Iterator[Path]:
+        yield tmp_path
+
+    async def measure(lab: object, name: str, options: Options, tell: Tell) -> Result:
+        if name == "fork":
+            raise OSError("the host is on fire")
+        tell("machine 1 of 2")
+        return Result(name, "New machines", [{"machines": 2}])
+
+    monkeypatch.setattr(report, "RESULTS", tmp_path / "results")
+    for name, fake in (("mounted", mounted), ("Lab", Path), ("measure", measure), ("describe", dict)):
+        monkeypatch.setattr(__main__, name, fake)
+    done = CliRunner().invoke(__main__.main, ["new", "fork", "--runs", "2"])
+    assert isinstance(done.exception, OSError)
+    assert "new: machine 1 of 2" in done.output
+    [written] = (tmp_path / "results").iterdir()
+    assert [result["name"] for result in json.loads(written.read_text())["results"]] == ["new"]
