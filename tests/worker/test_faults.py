@@ -102,6 +102,12 @@ async def _build(world: World) -> None:
         pass
 
 
+async def _remove_image(world: World) -> None:
+    await _build(world)
+    world.steps.clear()
+    await world.control.remove_image(OWNER, "d2")
+
+
 ACTIONS: dict[str, Action] = {
     "save": _save,
     "restore": _restore,
@@ -120,6 +126,7 @@ ACTIONS: dict[str, Action] = {
     "fork-hibernated": sleeping.when(MachineStatus.HIBERNATED, _fork),
     "fork-checkpoint": _fork_checkpoint,
     "build": _build,
+    "remove-image": _remove_image,
     **snapshotting.ACTIONS,
     **sleeping.ACTIONS,
 }

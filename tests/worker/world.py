@@ -56,7 +56,7 @@ class FakeBuilder:
         self.builds += 1
         for file in ("disk.raw", "vmlinuz", "initrd"):
             (staging / file).write_bytes(b"pristine")
-        return Image(digest="d1", name=name, created_at=1, disk_bytes=8)
+        return Image(digest=self.digest(name), name=name, created_at=1, disk_bytes=8)
 
 
 class World:
@@ -223,6 +223,6 @@ class World:
         ]
         images = {image.digest for image in self.store.images()}
         on_disk = {path.name for path in (self.pool.root / "images").iterdir()}
-        found += [f"image: {digest}" for digest in images - on_disk]
+        found += [f"image: {digest}" for digest in images ^ on_disk]
         found += [f"run of nobody: {p.spec.run_id}" for p in self.host.alive() if p.spec.machine_id not in known]
         return found

@@ -11,8 +11,9 @@ from openboxd.control.warming import Warming
 from openboxd.errors import BoxdError, HostUnfit, NotFound, OperationFailed, WrongState
 from openboxd.model import Image, Progress, Size
 from openboxd.ports import Pool
+from openboxd.worker.images import journalled
 from openboxd.worker.staging import Staging
-from openboxd.worker.steps import Fault, Steps
+from openboxd.worker.steps import Fault, Steps, to_the_end
 
 log = logging.getLogger(__name__)
 
@@ -112,18 +113,19 @@ class Images:
 
     async def _build_steps(self, name: str, digest: str, build: Build) -> Image:
         steps, final = Steps("build", fault=self._fault), self._pool.image_dir(digest)
-        try:
-            await asyncio.to_thread(self._pool.discard, final)  # whole, but never recorded: made by a killed daemon
-            staging = await Staging(self._pool, "image").make(steps)
-            image = await steps.run("build", lambda: self._builder.build(name, staging, build.tell))
-            steps.undo("drop the image", lambda: asyncio.to_thread(self._pool.discard, final))
-            await steps.run("publish", lambda: asyncio.to_thread(self._pool.publish, staging, final))
-            steps.undo("forget the image", lambda: self._store.delete_image(digest))
-            await steps.run("record", lambda: self._store.add_image(image))
-            steps.commit()
-        except BaseException:
-            await steps.unwind()
-            raise
+        async with journalled(self._store, digest):
+            try:
+                await asyncio.to_thread(self._pool.discard, final)  # whole, but not on record: nobody's
+                staging = await Staging(self._pool, "image").make(steps)
+                image = await steps.run("build", lambda: self._builder.build(name, staging, build.tell))
+                steps.undo("drop the image", lambda: asyncio.to_thread(self._pool.discard, final))
+                await steps.run("publish", lambda: asyncio.to_thread(self._pool.publish, staging, final))
+                steps.undo("forget the image", lambda: self._store.delete_image(digest))
+                await steps.run("record", lambda: self._store.add_image(image))
+                steps.commit()
+            except BaseException:
+                await steps.unwind()
+                raise
         return image
 
     async def remove(self, name: str) -> None:
@@ -137,8 +139,26 @@ class Images:
                     f"image '{name}' was not removed: it is used by {', '.join(users)}; remove them first"
                 )
         for image in images:
-            await self._store.delete_image(image.digest)
-            await asyncio.to_thread(self._pool.discard, self._pool.image_dir(image.digest))
+            await self._remove(image)
+
+    async def _remove(self, image: Image) -> None:
+        """Row first, bytes last. Whatever fails, it is on record exactly if its directory is there."""
+        self._pool.check()
+        directory = self._pool.image_dir(image.digest)
+        steps = Steps("remove image", fault=self._fault)
+
+        async def show_again() -> None:
+            if directory.exists() and self._store.image(image.digest) is None:
+                await self._store.add_image(image)
+
+        async with journalled(self._store, image.digest):
+            steps.undo("show it again", show_again)
+            try:
+                await steps.run("forget", lambda: self._store.delete_image(image.digest))
+                await steps.run("discard", lambda: asyncio.to_thread(self._pool.discard, directory))
+            except BaseException:
+                await to_the_end(steps.unwind())
+                raise
 
     def _users(self, digest: str) -> list[str]:
         """What needs an image, in words."""

@@ -17,6 +17,7 @@ from openboxd.worker.copy import COPY
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import RUN_ENDED, happened, note
 from openboxd.worker.hibernate import HIBERNATE, WAKE, drop_unused, settle_hibernation, settle_wake
+from openboxd.worker.images import drop_unrecorded
 from openboxd.worker.job import Job
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Destroy, Restore
@@ -169,6 +170,11 @@ async def settle_snapshots(drivers: Drivers, workers: Workers) -> int:
     for path in await asyncio.to_thread(left_versions, drivers, begun):
         await asyncio.to_thread(drivers.pool.discard, path)
     return len(pending)
+
+
+async def settle_images(drivers: Drivers, workers: Workers) -> int:
+    """Nor does the build or the removal of an image. Before the journal is done with, as with snapshots."""
+    return await drop_unrecorded(drivers)
 
 
 async def finish_operations(drivers: Drivers, workers: Workers) -> int:
@@ -331,6 +337,7 @@ RECOVERIES: tuple[tuple[str, Callable[[Drivers, Workers], Awaitable[int]]], ...]
     ("resume paused guests", resume_paused),
     ("fail pending checkpoints", fail_pending_checkpoints),
     ("settle snapshots", settle_snapshots),
+    ("settle images", settle_images),
     ("note a reboot of the host", note_host_reboot),
     ("finish operations", finish_operations),
     ("settle statuses", settle_statuses),
