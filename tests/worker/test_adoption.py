@@ -10,7 +10,7 @@ import pytest
 from openboxd.api.ports import NewMachine
 from openboxd.errors import MachineLost, OperationFailed
 from openboxd.model import MIB, MachineStatus
-from openboxd.worker.recovery import adopt_late
+from openboxd.worker.adoption import adopt_late
 from tests.fakes.killing import DaemonKilled
 from tests.worker.world import OWNER, World
 

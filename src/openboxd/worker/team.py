@@ -20,10 +20,11 @@ from openboxd.worker import (
     snapshot,
     suspend,
 )
+from openboxd.worker.adoption import adopt_late
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.idle import IdleTimers
 from openboxd.worker.machine import MachineWorker, Operation
-from openboxd.worker.recovery import adopt_late, recover
+from openboxd.worker.recovery import recover
 from openboxd.worker.restart import start_again
 from openboxd.worker.timers import Timers
 from openboxd.worker.waking import Waking
