@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -81,16 +82,56 @@ async def test_an_interruption_undoes_it_too(boxd, service, state, number, keep)
         await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 20)
 
 
-async def test_a_daemon_that_ends_meanwhile_takes_nothing_back_and_the_way_back_is_told(service, state, tmp_path):
+@asynccontextmanager
+async def guarded_while_the_daemon_ends(service, tmp_path, *args: str):
+    """A guard whose command runs when the daemon ends, the address of which nobody has then."""
+    async with serve(service, "127.0.0.1:0") as address:
+        process = await Boxd(address, tmp_path).start(
+            "machine", "guard", "web", *args, "--", "echo bad >state; echo on; sleep 60"
+        )
+        assert await asyncio.wait_for(process.stdout.readline(), 20) == b"on\n"
+    told = b""
+    while b"waiting for it" not in told:
+        line = await asyncio.wait_for(process.stderr.readline(), 30)
+        assert line, told
+        told += line
+    yield process, address
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
+
+
+async def test_a_daemon_that_is_started_anew_takes_the_machine_back(service, state, tmp_path):
+    async with guarded_while_the_daemon_ends(service, tmp_path) as (process, address):
+        assert state.read_text() == "bad\n"
+        async with serve(service, address):
+            _, err = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 125, err
+    assert "its end is unknown; machine web is back at checkpoint guard-" in err.decode()
+    assert (state.read_text(), service.restores, checkpoints(service)) == ("good\n", 1, ["one"])
+
+
+async def test_a_daemon_that_stays_away_is_not_waited_for_after_ctrl_c_and_the_way_back_is_told(
+    service, state, tmp_path
+):
+    async with guarded_while_the_daemon_ends(service, tmp_path) as (process, _):
+        process.send_signal(signal.SIGINT)
+        _, err = await asyncio.wait_for(process.communicate(), 60)
+    _, name = checkpoints(service)
+    assert process.returncode == 130, err
+    assert f"to go back: boxd machine checkpoint restore web {name}" in err.decode()
+    assert (state.read_text(), service.restores) == ("bad\n", 0)
+
+
+async def test_on_fail_keep_waits_for_no_daemon(service, state, tmp_path):
     async with serve(service, "127.0.0.1:0") as address:
         boxd = Boxd(address, tmp_path)
-        process = await boxd.start("machine", "guard", "web", "--", "echo bad >state; echo on; sleep 60")
+        process = await boxd.start("machine", "guard", "web", "--on-fail", "keep", "--", "echo on; sleep 60")
         assert await asyncio.wait_for(process.stdout.readline(), 20) == b"on\n"
     _, err = await asyncio.wait_for(process.communicate(), 60)
     _, name = checkpoints(service)
     assert process.returncode == 125, err
     assert f"to go back: boxd machine checkpoint restore web {name}" in err.decode()
-    assert (state.read_text(), service.restores) == ("bad\n", 0)
 
 
 async def test_a_save_that_is_refused_runs_nothing(boxd, service, state):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -121,6 +122,15 @@ def test_a_guarded_command_is_undone_and_its_script_goes_on_in_the_restored_mach
     failed = daemon.boxd("machine", "guard", GOLDEN, "--json", "--", "echo worse >work/state; exit 9", check=False)
     assert failed.returncode == 9 and json.loads(failed.stdout)["rolled_back"] is True
     assert ok(daemon, "cat work/state") == "better\n"
+    # A daemon that is killed meanwhile: the next one takes the machine back, and its script is told.
+    risky = "echo worst >work/state; echo on >work/on; sleep 600"
+    in_background(daemon, f'boxd machine guard -- "{risky}" 2>err; echo guard $? >end')
+    wait_for(daemon, "work/on")
+    daemon.restart(signal.SIGKILL)
+    assert wait_for(daemon, "end") == "guard 125\n"
+    assert f"machine {GOLDEN} is back at checkpoint guard-" in ok(daemon, "cat err")
+    assert ok(daemon, "cat work/state") == "better\n"
+    assert [each["name"] for each in daemon.json("machine", "checkpoint", "list", GOLDEN)] == [BOOTED]
 
 
 def test_copies_begin_and_end_in_the_machine_they_are_typed_in(daemon: Daemon) -> None:

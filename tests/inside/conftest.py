@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -114,11 +115,18 @@ async def doors() -> AsyncIterator[Doors]:
     world = World(base / "home")
     await world.start()
     await world.machine()
-    async with serve_inside(world.control, base / "run") as inside:
-        doors = Doors(world, inside)
-        yield doors
-        for task in doors.tasks:
-            task.cancel()
-        await asyncio.gather(*doors.tasks, return_exceptions=True)
+    async with doors_of(world) as opened:
+        yield opened
     await world.close()
     shutil.rmtree(base)
+
+
+@asynccontextmanager
+async def doors_of(world: World) -> AsyncIterator[Doors]:
+    """The doors of a daemon that serves while the block runs; another one can follow."""
+    async with serve_inside(world.control, world.home.parent / "run") as inside:
+        opened = Doors(world, inside)
+        yield opened
+        for task in opened.tasks:
+            task.cancel()
+        await asyncio.gather(*opened.tasks, return_exceptions=True)

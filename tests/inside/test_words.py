@@ -7,10 +7,11 @@ from typing import Any
 import click
 import pytest
 
+from openboxd.cli.inside.run import Keeper
 from openboxd.cli.main import cli
 from openboxd.cli.state import Here, State
 
-HERE = Here("web", "0d4f6a52-0001-4c11-9e0b-5a3f8f6f2d10", "/srv", superuser=False, keep=lambda: None)
+HERE = Here("web", "0d4f6a52-0001-4c11-9e0b-5a3f8f6f2d10", "/srv", superuser=False, keeper=Keeper())
 
 
 def parsed(line: str, here: Here | None = HERE) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Files and directories of a guest. Streams carry any size, the single calls up to 4 MiB."""
+"""Files and directories of a guest. Streams carry any size, the single calls up to 4 MiB, 1 MiB for machines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from openboxd.errors import InvalidArgument
 from openboxd.model import LIST_LIMIT, MIB, Caller
 from openboxd.wire import boxd_api_pb2 as pb
 
-SINGLE_LIMIT = 4 * MIB
+SINGLE_LIMIT, MACHINES_LIMIT = 4 * MIB, MIB
+"""Bytes of an answer. A machine might ask for many and read none."""
+
 PIECE = MIB
 
 
@@ -61,15 +63,15 @@ async def upload_file(service: Service, caller: Caller, request: pb.UploadFileRe
 async def download_file(service: Service, caller: Caller, request: pb.DownloadFileRequest) -> pb.DownloadFileResponse:
     _need_path(request.path)
     size, pieces = await service.download(caller, request.vm_id, request.path)
-    data = bytearray()
+    data, limit = bytearray(), MACHINES_LIMIT if caller.machine_id else SINGLE_LIMIT
     async with reading(pieces) as source:
         # Files such as those of /proc say 0 and have content, so what comes is counted too.
-        while size <= SINGLE_LIMIT and len(data) <= SINGLE_LIMIT:
+        while size <= limit and len(data) <= limit:
             piece = await anext(source, None)
             if piece is None:
                 return pb.DownloadFileResponse(data=bytes(data))
             data += piece
-    raise InvalidArgument(_too_big(f"'{request.path}' has {max(size, len(data))} bytes", "DownloadFileStream"))
+    raise InvalidArgument(_too_big(f"'{request.path}' has {max(size, len(data))} bytes", "DownloadFileStream", limit))
 
 
 async def list_dir(service: Service, caller: Caller, request: pb.ListDirRequest) -> pb.ListDirResponse:
@@ -118,8 +120,8 @@ def _need_path(*paths: str) -> None:
             raise InvalidArgument("a path in the machine must not be empty nor hold a NUL character")
 
 
-def _too_big(what: str, stream: str) -> str:
-    return f"{what}, and this call carries {SINGLE_LIMIT} at most; use {stream} for larger files"
+def _too_big(what: str, stream: str, limit: int = SINGLE_LIMIT) -> str:
+    return f"{what}, and this call carries {limit} at most; use {stream} for larger files"
 
 
 METHODS: dict[str, Method] = {

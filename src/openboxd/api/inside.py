@@ -10,9 +10,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import grpc
 
@@ -22,6 +25,8 @@ from openboxd.api.exchange_http import serve_connection
 from openboxd.api.front_peer import FROM_MACHINE, address_of, named_socket
 from openboxd.api.inside_cli import Commands
 from openboxd.api.inside_metadata import Metadata
+from openboxd.api.inside_meter import Meter, Shares
+from openboxd.api.inside_run import Serve
 from openboxd.api.ports import Service
 from openboxd.errors import BoxdError, Exhausted, Interrupted, Unauthenticated
 from openboxd.host.files import remove
@@ -34,10 +39,16 @@ SOCKET, COMMANDS = "inside.sock", "inside"
 PER_MACHINE, ALTOGETHER = 12, 1000
 """Connections to the API at a time."""
 
+CALLS = 64
+"""Calls of a machine at a time, over all its connections. With `inside_meter.SHARE` and the windows this bounds what
+it can make the daemon hold: requests, and answers that it does not read."""
+
 OPTIONS = (
-    # Together with the connections these bound what one machine can make the daemon hold: some 500 MB.
     ("grpc.max_receive_message_length", 5 * 1024 * 1024 // 4),  # the SDK uploads in slices of 1 MiB
     ("grpc.max_concurrent_streams", 32),
+    # Windows that do not grow: what nobody reads stays in the guest.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 64 * 1024),
 )
 
 AT_ONCE, RATE = 200.0, 50.0
@@ -68,11 +79,13 @@ class Pace:
 class Inside:
     """Serves the visits of all machines."""
 
-    def __init__(self, service: Service, run_dir: Path) -> None:
+    def __init__(self, service: Service, run_dir: Path, guards: Path) -> None:
         self._service = service
         self._socket = run_dir / SOCKET
-        self.commands = Commands(run_dir / COMMANDS)
+        self.commands = Commands(run_dir / COMMANDS, guards)
         self._open: dict[str, int] = {}
+        self._calls: Counter[str] = Counter()
+        self._shares = Shares()
         self._pace = Pace()
 
     async def visit(self, run_id: str, door: str, connection: GuestConnection) -> None:
@@ -84,7 +97,7 @@ class Inside:
         """
         machine = self._service.machine_inside(run_id)
         if door == CLI:
-            await self.commands.serve(machine, connection, lambda *ends: self._serve_command(machine.id, *ends))
+            await self.commands.serve(machine, connection, self._serving_commands(machine.id))
         elif door == API:
             if self._open.get(run_id, 0) >= PER_MACHINE or sum(self._open.values()) >= ALTOGETHER:
                 raise Exhausted(f"machine '{machine.name}' has too many connections to the API")
@@ -102,10 +115,20 @@ class Inside:
         if not address.startswith(FROM_MACHINE):
             raise Unauthenticated("this call did not come from a machine")
         origin = address.removeprefix(FROM_MACHINE)
+        if self._calls[origin] >= CALLS:
+            raise Exhausted(f"{CALLS} calls of this machine are under way; nothing was done; wait for one to end")
+        self._calls[origin] += 1
+        ended: Any = partial(self._call_ended, origin)  # gRPC's types ask for a class that it does not have
+        context.add_done_callback(ended)
         wait = self._pace.wait(origin)
         if wait:
             await asyncio.sleep(wait)
         return service.inside_caller(origin, credential_in(context.invocation_metadata()))
+
+    def _call_ended(self, origin: str, _: Context) -> None:
+        self._calls[origin] -= 1
+        if not self._calls[origin]:
+            del self._calls[origin]
 
     # -- the API's door
     async def _speak(self, run_id: str, connection: GuestConnection) -> None:
@@ -115,8 +138,11 @@ class Inside:
             while len(head) < 3 and (data := await connection.read()):
                 head += data
         if head[:3] == b"PRI":
-            reader, writer = await self._dial(run_id)
-            await _bridge(connection, head, reader, writer)
+            meter = Meter(self._shares, run_id)
+            try:
+                await _bridge(connection, head, *await self._dial(run_id), meter)
+            finally:
+                meter.close()
         elif head:
             await _answer(Metadata(self._service, run_id), connection, head)
 
@@ -130,6 +156,9 @@ class Inside:
             raise
 
     # -- a command's socket
+    def _serving_commands(self, machine_id: str) -> Serve:
+        return lambda *ends: self._serve_command(machine_id, *ends)
+
     async def _serve_command(
         self, machine_id: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
@@ -150,6 +179,7 @@ class Inside:
         remove(self._socket)
         server.add_insecure_port(f"unix:{self._socket}")
         await server.start()
+        self.commands.resume(self._service.machine_inside, self._serving_commands)
         try:
             yield
         finally:
@@ -180,20 +210,28 @@ class _Local:
 
 
 async def _bridge(
-    guest: GuestConnection, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    guest: GuestConnection,
+    head: bytes,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    meter: Meter | None = None,
 ) -> None:
-    """Pass bytes on, at the pace of the slower side, until the server's direction has ended, or either side fails."""
+    """Pass bytes on, at the pace of the slower side, until the server's direction has ended, or either side fails.
+
+    Raises what the meter raises, too: Exhausted, InvalidArgument."""
 
     async def inwards() -> None:
         data = head or await guest.read()
         while data:
+            if meter is not None:
+                meter.inwards(data)
             writer.write(data)
             await writer.drain()
             data = await guest.read()
         writer.write_eof()
 
     incoming = asyncio.create_task(inwards())
-    outgoing = asyncio.create_task(_outwards(reader, guest))
+    outgoing = asyncio.create_task(_outwards(reader, guest, meter))
     try:
         await asyncio.wait([incoming, outgoing], return_when=asyncio.FIRST_EXCEPTION)
         for task in (incoming, outgoing):
@@ -207,8 +245,10 @@ async def _bridge(
         writer.close()
 
 
-async def _outwards(reader: asyncio.StreamReader, guest: GuestConnection) -> None:
+async def _outwards(reader: asyncio.StreamReader, guest: GuestConnection, meter: Meter | None) -> None:
     while data := await reader.read(CHUNK):
+        if meter is not None:
+            meter.outwards(data)
         await guest.write(data)
     guest.write_eof()
     guest.close()

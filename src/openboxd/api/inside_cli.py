@@ -3,7 +3,8 @@
 The command is a process of its own (`openboxd.cli.inside`) that can reach nothing but a socket of ours, and what
 comes over that is the machine's, by the run whose channel brought the command. It is ended when the guest's side
 goes, unless it asked to be kept over a restore of its own machine: then the process in the restored guest, which is
-the one of the captured moment, comes back and asks what became of it.
+the one of the captured moment, comes back and asks what became of it. Such a command, a guard, is carried on by the
+next daemon if this one ends before it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from openboxd.api.inside_guards import GuardNote, GuardNotes
 from openboxd.api.inside_nursery import Nursery
 from openboxd.api.inside_run import Run, Serve
-from openboxd.api.inside_wire import SIGNALS, Frames, parse_size, parse_start
+from openboxd.api.inside_wire import SIGNALS, Frames, Start, parse_size, parse_start
 from openboxd.errors import BoxdError, Exhausted, Interrupted, InvalidArgument
 from openboxd.host.files import make_directory
 from openboxd.model import Machine
@@ -36,8 +40,9 @@ log = logging.getLogger(__name__)
 class Commands:
     """The commands of all machines."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, guards: Path) -> None:
         self._directory = directory
+        self._guards = GuardNotes(guards)
         self._nursery = Nursery()
         self._runs: dict[str, Run] = {}
         self._work: dict[str, asyncio.Task[None]] = {}
@@ -75,19 +80,50 @@ class Commands:
             raise Exhausted(
                 f"{PER_MACHINE} boxd commands run in machine '{machine.name}' already; wait for one to end"
             )
-        ident = secrets.token_hex(16)
-        run = self._runs[ident] = Run(ident, machine.id, frames)
-        make_directory(self._directory)
-        work = run.carry_out(self._nursery, self._directory / ident[:12], machine.name, parse_start(payload), api)
-        task = self._work[ident] = asyncio.create_task(work, name=f"command of machine {machine.name}")
-        task.add_done_callback(lambda done: self._ended(run, done))
+        start, ident = parse_start(payload), secrets.token_hex(16)
+
+        def noted(checkpoint: str, ended: int | None) -> None:
+            self._guards.put(GuardNote(ident, machine.id, start.args, checkpoint, ended))
+
+        run = Run(ident, machine.id, frames, noted)
+        self._carry_out(run, machine, start, api)
         return run
+
+    def resume(self, machine_of: Callable[[str], Machine], api: Callable[[str], Serve]) -> None:
+        """Carry on the guards that were under way when the last daemon ended.
+
+        Args:
+            machine_of: the machine of an id. Raises BoxdError: there is none any more.
+            api: serves what a command says for the machine of an id.
+        """
+        shutil.rmtree(self._directory, ignore_errors=True)  # what commands of a killed daemon had left of their world
+        for note in self._guards.left():
+            try:
+                machine = machine_of(note.machine_id)
+            except BoxdError as error:
+                log.warning("the guard with checkpoint %s is not carried on: %s", note.checkpoint, error)
+                self._guards.forget(note.ident)
+                continue
+            log.info("machine %s: carrying on the guard with checkpoint %s", machine.id, note.checkpoint)
+            run = Run(note.ident, machine.id, None, lambda checkpoint, ended: None)
+            run.kept_over = True
+            start = Start(note.carried_on(), "/", False, (False, False, False), (80, 24), ())
+            self._carry_out(run, machine, start, api(machine.id))
+
+    def _carry_out(self, run: Run, machine: Machine, start: Start, api: Serve) -> None:
+        self._runs[run.id] = run
+        make_directory(self._directory)
+        work = run.carry_out(self._nursery, self._directory / run.id[:12], machine.name, start, api)
+        task = self._work[run.id] = asyncio.create_task(work, name=f"command of machine {machine.name}")
+        task.add_done_callback(lambda done: self._ended(run, done))
 
     def _ended(self, run: Run, task: asyncio.Task[None]) -> None:
         del self._work[run.id]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a command of machine %s failed", run.machine_id, exc_info=error)
         run.end()
+        if run.status is not None:  # else it goes on with the next daemon
+            self._guards.forget(run.id)
         if not run.kept_over:
             del self._runs[run.id]
             return

@@ -29,20 +29,29 @@ KEPT_OUTPUT = 64 * 1024
 """Bytes of output that a command which outlives a restore may leave for who comes back: the last ones."""
 
 CHUNK = 16 * 1024
-KEPT_OVER, STATUS = b"R", b"="
+KEPT_OVER = b"R"
+STATUS, GUARDS, GUARDED = b"=", b"R", b"D"
+"""Lines that are told of a command: its status; by a guard the checkpoint it is about to save, and how the guarded
+command ended."""
+TOLD_LIMIT = 4096
 SOCKET = "api.sock"
 SEED = 4096
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Serves one connection of a command to the API."""
 
+Noted = Callable[[str, int | None], None]
+"""Told what a guard tells: its checkpoint, and the status of the guarded command once it is known."""
+
 
 class Run:
     """See the module. `frames` is the guest's side, None while nobody listens; `status` comes last."""
 
-    def __init__(self, ident: str, machine_id: str, frames: Frames | None) -> None:
+    def __init__(self, ident: str, machine_id: str, frames: Frames | None, noted: Noted) -> None:
         self.id, self.machine_id, self.frames = ident, machine_id, frames
         self.kept_over = False
+        self._noted = noted
+        self._checkpoint = ""
         self.status: int | None = None
         self.ended = asyncio.Event()
         self._child: Child | None = None
@@ -200,15 +209,22 @@ class Run:
         self._terminal = -1
 
     async def _listen(self, told: int) -> None:
-        """What the command tells, then its status."""
+        """What the command tells, line by line, then its status."""
         text = b""
         while data := await _read(told):
-            text = text[-1:] + data
-            if KEPT_OVER in data and not self.kept_over:
-                self.kept_over = True
-                await self._say(KEPT_OVER, self.id.encode())
-            if text[-2:-1] == STATUS:
-                self.status = text[-1]
+            *lines, text = (text[-TOLD_LIMIT:] + data).split(b"\n")
+            for line in lines:
+                await self._heed(line[:1], line[1:].decode("ascii", "replace"))
+
+    async def _heed(self, kind: bytes, content: str) -> None:
+        if kind == STATUS:
+            self.status = int(content)
+        elif kind == GUARDS and not self.kept_over:
+            self.kept_over, self._checkpoint = True, content
+            self._noted(content, None)
+            await self._say(KEPT_OVER, self.id.encode())
+        elif kind == GUARDED and self._checkpoint and content.isdecimal():
+            self._noted(self._checkpoint, int(content))
 
     async def _pump(self, fd: int, kind: bytes) -> None:
         while data := await _read(fd):

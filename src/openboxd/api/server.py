@@ -120,10 +120,13 @@ async def _backend(service: Service, path: Path) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def serve_inside(service: Service, run_dir: Path) -> AsyncIterator[Inside]:
-    """Serve what comes from inside machines while the block runs; the value takes their visits."""
+async def serve_inside(service: Service, run_dir: Path, guards: Path | None = None) -> AsyncIterator[Inside]:
+    """Serve what comes from inside machines while the block runs; the value takes their visits.
+
+    `guards` is where it is noted which guards are under way: in `run_dir`, unless that is to outlive the host's boot.
+    """
     make_directory(run_dir)
-    inside = Inside(service, run_dir)
+    inside = Inside(service, run_dir, guards or run_dir / "guards")
     async with inside.serving(lambda calls: build_server(service, calls, inside.admit, INSIDE_OPTIONS)):
         yield inside
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from openboxd.client.client import Client
 
 T = TypeVar("T")
+
+
+class Keeper(Protocol):
+    """What lets a guard outlive a restore of its own machine, and a daemon that is started anew."""
+
+    def keep(self, checkpoint: str) -> None:
+        """From now on whoever typed this gets its outcome, also in the restored machine. `checkpoint` is the name
+        under which that is about to be saved."""
+
+    def ended(self, status: int) -> None:
+        """The guarded command has ended with this status: what is left to be done follows from it."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +36,14 @@ class Here:
         machine_id: what it is called for ever.
         directory: where the command was typed: a path of the machine.
         superuser: it was root who typed it.
-        keep: lets this run outlive a restore of the machine: whoever typed it gets its outcome in the restored one.
+        keeper: for a guard of this machine.
     """
 
     name: str
     machine_id: str
     directory: str
     superuser: bool
-    keep: Callable[[], None]
+    keeper: Keeper
 
     def is_meant(self, ref: str) -> bool:
         """Whether a reference to a machine is to this one."""

@@ -92,6 +92,9 @@ def _channel(endpoint: Endpoint) -> grpc.aio.Channel:
     options = [
         ("grpc.max_receive_message_length", MESSAGE_LIMIT),
         ("grpc.max_send_message_length", MESSAGE_LIMIT),
+        # Who waits for a daemon that is started anew learns soon that it is there.
+        ("grpc.initial_reconnect_backoff_ms", 500),
+        ("grpc.max_reconnect_backoff_ms", 1000),
         # A proxy of the environment cannot reach the loopback of this host.
         ("grpc.enable_http_proxy", 0 if address.loopback else 1),
     ]

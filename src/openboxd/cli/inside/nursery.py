@@ -1,8 +1,8 @@
 """The process that commands of guests are born from: it has loaded the program, so that one starts in milliseconds.
 
 The daemon starts it, and asks for a command with one packet: a JSON object, and descriptors for stdin, stdout,
-stderr and for what the daemon is told. Once the command has ended, "=" and its status (a byte) go out on the last of
-them. When the daemon goes, so does this process, and with it the commands.
+stderr and for what the daemon is told. Once the command has ended, a line of "=" and its status goes out on the last
+of them. When the daemon goes, so does this process, and with it the commands.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Nursery:
         _, status = os.waitpid(pid, 0)
         code = os.waitstatus_to_exitcode(status)
         try:
-            os.write(report, b"=" + bytes([code if code >= 0 else 128 - code]))
+            os.write(report, b"=%d\n" % (code if code >= 0 else 128 - code))
         except OSError:  # nobody wants to know any more
             pass
         os.close(report)

@@ -27,20 +27,23 @@ def run(job: Mapping[str, Any]) -> int:
         _take_out(cli, path)
     sys.argv = ["boxd", *job["args"]]
     name, machine_id, directory = (str(job[field]) for field in ("name", "machine_id", "directory"))
-    here = Here(name, machine_id, directory, bool(job["superuser"]), keep)
+    here = Here(name, machine_id, directory, bool(job["superuser"]), Keeper())
     return carry_out(State(here=here))
 
 
-def keep() -> None:
-    """Ask the daemon to keep this run over a restore; returns once the guest's side knows how to ask for it.
+class Keeper:
+    """Implements cli.state.Keeper over the descriptor on which the daemon is told things."""
 
-    Raises:
-        OperationFailed: it does not say that it knows.
-    """
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    os.write(CONTROL, b"R")
-    if signal.sigtimedwait({signal.SIGUSR1}, KNOWN_LIMIT) is None:
-        raise OperationFailed("the boxd command in the machine does not answer; nothing was done")
+    def keep(self, checkpoint: str) -> None:
+        """Returns once the guest's side knows how to ask for this run. Raises OperationFailed: it does not say so."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+        os.write(CONTROL, f"R{checkpoint}\n".encode())
+        if signal.sigtimedwait({signal.SIGUSR1}, KNOWN_LIMIT) is None:
+            raise OperationFailed("the boxd command in the machine does not answer; nothing was done")
+
+    def ended(self, status: int) -> None:
+        """Say how the guarded command ended."""
+        os.write(CONTROL, f"D{status}\n".encode())
 
 
 def _take_out(group: click.Command | None, path: tuple[str, ...]) -> None:

@@ -21,12 +21,13 @@ from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine import terminal
 from openboxd.cli.machine.describe import machine_argument
 from openboxd.cli.machine.exec import NOT_RUN, decoded
+from openboxd.cli.machine.patience import patiently
 from openboxd.cli.machine.session import Sink, run, to_standard_streams
 from openboxd.cli.machine.shell import shell_line
 from openboxd.cli.output import answer, note, report_error
 from openboxd.cli.progress import watching
 from openboxd.cli.state import Here, State, pass_state
-from openboxd.errors import BoxdError, OperationFailed, because
+from openboxd.errors import BoxdError, Interrupted, NotFound, OperationFailed, OutcomeUnknown, Unavailable, because
 from openboxd.model import ExecOutput, ExecRequest
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from openboxd.wire.boxd_api_pb2 import CheckpointInfo
 
 RESTORE, KEEP = "restore", "keep"
+READY = "ready"
+AWAY = "boxd is not there, or busy; waiting for it, to take the machine back or the checkpoint away (Ctrl-C gives up)"
 INTERRUPTED = 130
 HOME = "/home/boxd"
 """Where commands run anyway."""
@@ -79,9 +82,20 @@ class Guarded:
     help="What to do when the command fails: take the machine back, or keep it as it is, and the checkpoint with it.",
 )
 @click.option("--tty", is_flag=True, help="Give the command a terminal.")
+@click.option("--resumed", hidden=True, default="", metavar="CHECKPOINT")
+@click.option("--ended", hidden=True, default=None, type=int)
 @click.pass_context
 @pass_state
-def guard(state: State, context: click.Context, machine: str, keep: bool, on_fail: str, tty: bool) -> None:
+def guard(
+    state: State,
+    context: click.Context,
+    machine: str,
+    keep: bool,
+    on_fail: str,
+    tty: bool,
+    resumed: str,
+    ended: int | None,
+) -> None:
     """Save machine NAME, run COMMAND in it, and take it back to that moment if COMMAND fails or is interrupted.
 
     \b
@@ -92,8 +106,8 @@ def guard(state: State, context: click.Context, machine: str, keep: bool, on_fai
     is removed afterwards, unless --keep says otherwise. A guard that was typed in the machine that is taken back ends
     in the restored machine, with the same exit status.
 
-    If the daemon ends or is restarted meanwhile the machine may stay as it is, with the checkpoint, to be restored by
-    hand; a guard that was typed in the machine takes nothing back then.
+    If boxd is restarted meanwhile, which ends COMMAND, the machine is taken back once boxd is there again. A guard
+    waits 2 minutes for that, then tells how to do it by hand; in the machine, boxd itself sees to it.
 
     The exit status is COMMAND's own; 125: it could not be run, as when there are 10 checkpoints already, or its end
     is unknown; 130: Ctrl-C.
@@ -109,17 +123,17 @@ def guard(state: State, context: click.Context, machine: str, keep: bool, on_fai
     def collect(piece: ExecOutput) -> None:
         output.extend(piece.data)
 
-    request = _request(command, here, tty)
+    sink = collect if state.json else to_standard_streams
     with _endings_interrupt():
         try:
-            if here is not None:
-                here.keep()
-            done = _guard(state, machine, request, collect if state.json else to_standard_streams)
+            if resumed:  # by a daemon that found it under way
+                done = _left_over(state, machine, resumed, ended)
+            else:
+                done = _guard(state, machine, _request(command, here, tty), sink, here)
         except BoxdError as error:
             report(state, error)
             raise click.exceptions.Exit(NOT_RUN) from None
-        with _uninterrupted():
-            _settle(state, done, keep=keep, restore=on_fail == RESTORE)
+        _settle(state, done, keep=keep, restore=on_fail == RESTORE)
     data = {
         "machine": done.machine,
         "checkpoint": done.checkpoint,
@@ -142,25 +156,18 @@ def _request(command: tuple[str, ...], here: Here | None, tty: bool) -> ExecRequ
     return ExecRequest(line, tty=tty, cols=cols, rows=rows)
 
 
-def _guard(state: State, machine: str, request: ExecRequest, sink: Sink) -> Guarded:
+def _guard(state: State, machine: str, request: ExecRequest, sink: Sink, here: Here | None) -> Guarded:
     """Save and run. Raises BoxdError if there was no save: then nothing was run."""
     name = f"guard-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
-
-    async def save(client: Client) -> tuple[str, CheckpointInfo]:
-        vm = await client.machine(machine)
-        with going_on(f"nothing was run; the save of checkpoint {name} goes on"):
-            async with watching(client, vm.vm_id, f"saving {vm.name}"):
-                await client.save(vm.vm_id, name)
-                return vm.name, await client.checkpoint_done(vm.vm_id, name)
-
-    found, checkpoint = state.run(save)
-    if checkpoint.status != "ready":
-        raise OperationFailed(f"machine '{found}' was not saved, and nothing was run: {checkpoint.failure_reason}")
-    note(f"checkpoint {name} of machine {found} is ready; it paused for {pause(checkpoint)}")
+    if here is not None:
+        here.keeper.keep(name)
+    found = _save(state, machine, name)
     done = Guarded(found, name)
     try:
         done.status = state.run(lambda client: run(client, machine, request, sink))
         done.reason = f"the command ended with {done.status}" if done.status else ""
+        if here is not None:
+            here.keeper.ended(done.status)
     except BoxdError as error:
         report(state, error)
         done.reason = "the command could not be run, or its end is unknown"
@@ -169,26 +176,82 @@ def _guard(state: State, machine: str, request: ExecRequest, sink: Sink) -> Guar
     return done
 
 
+def _save(state: State, machine: str, name: str) -> str:
+    """Save the machine; its name. Raises BoxdError: it was not saved, or nobody knows."""
+
+    async def save(client: Client) -> tuple[str, CheckpointInfo]:
+        vm = await client.machine(machine)
+        with going_on(f"nothing was run; the save of checkpoint {name} goes on"):
+            async with watching(client, vm.vm_id, f"saving {vm.name}"):
+                await client.save(vm.vm_id, name)
+                try:
+                    return vm.name, await client.checkpoint_done(vm.vm_id, name)
+                except (Unavailable, Interrupted, OutcomeUnknown) as error:
+                    text = f"{error.message}; nothing was run, and checkpoint {name} may be there or not"
+                    raise OutcomeUnknown(text) from None
+
+    found, checkpoint = state.run(save)
+    if checkpoint.status != READY:
+        raise OperationFailed(f"machine '{found}' was not saved, and nothing was run: {checkpoint.failure_reason}")
+    note(f"checkpoint {name} of machine {found} is ready; it paused for {pause(checkpoint)}")
+    return found
+
+
+def _left_over(state: State, machine: str, checkpoint: str, ended: int | None) -> Guarded:
+    """A guard that a daemon left when it ended. Raises BoxdError if there was no save, or all was done."""
+
+    async def look(client: Client) -> str:
+        vm = await client.machine(machine)
+        if checkpoint not in [each.name for each in await client.checkpoints(vm.vm_id) if each.status == READY]:
+            raise NotFound(
+                f"boxd was restarted while machine '{vm.name}' was guarded, and there is no checkpoint {checkpoint}: "
+                "it was not saved, and nothing was run, or it was removed; the machine was left alone"
+            )
+        return str(vm.name)
+
+    done = Guarded(patiently(state, AWAY, look), checkpoint)
+    if ended is None:
+        done.reason = "boxd was restarted while the command ran"
+    else:
+        done.status, done.reason = ended, f"the command ended with {ended}" if ended else ""
+    return done
+
+
 def _settle(state: State, done: Guarded, *, keep: bool, restore: bool) -> None:
     """Take the machine back if that is called for, and the checkpoint away; tell of both."""
     try:
         if done.reason and restore:
-            done.rolled_back = state.run(lambda client: _restore(client, done))
+            done.rolled_back = patiently(state, AWAY, lambda client: _restore(client, done))
         if not keep and (done.rolled_back or not done.reason):
-            state.run(lambda client: client.remove_checkpoint(done.machine, done.checkpoint))
+            patiently(state, AWAY, lambda client: _remove(client, done))
             done.kept = False
     except BoxdError as error:
         report_error(because(error))
-    if not done.reason:
-        text = f"the command succeeded; machine {done.machine} goes on"
-    elif done.rolled_back:
-        text = f"{done.reason}; machine {done.machine} is back at checkpoint {done.checkpoint}"
-    else:
-        text = (
+    except KeyboardInterrupt:
+        done.status = INTERRUPTED
+    note(_told(done, keep))
+
+
+def _told(done: Guarded, keep: bool) -> str:
+    """What has become of it, and what is left to do."""
+    if done.rolled_back:
+        left = "kept" if done.kept else "removed"
+        return f"{done.reason}; machine {done.machine} is back at checkpoint {done.checkpoint}, which was {left}"
+    if done.reason:
+        return (
             f"{done.reason}; machine {done.machine} is as the command left it; to go back: "
             f"boxd machine checkpoint restore {done.machine} {done.checkpoint}"
         )
-    note(f"{text}, which was {'kept' if done.kept else 'removed'}" if done.rolled_back else text)
+    left = ""
+    if done.kept and not keep:
+        left = f"; its checkpoint is still there: boxd machine checkpoint remove {done.machine} {done.checkpoint}"
+    return f"the command succeeded; machine {done.machine} goes on{left}"
+
+
+async def _remove(client: Client, done: Guarded) -> None:
+    """Remove the checkpoint, unless that was done by a call whose answer was lost."""
+    if done.checkpoint in [each.name for each in await client.checkpoints(done.machine)]:
+        await client.remove_checkpoint(done.machine, done.checkpoint)
 
 
 async def _restore(client: Client, done: Guarded) -> bool:
@@ -211,13 +274,3 @@ def _endings_interrupt() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """The way back is not interrupted."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
