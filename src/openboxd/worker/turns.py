@@ -13,10 +13,10 @@ undisturbed one takes: what waits longer than that does not work, and must not k
 
 
 class Turns:
-    """As many at a time as the host has processors, but two at least; first come, first served."""
+    """Twice as many at a time as the host has processors, since each also waits; first come, first served."""
 
     def __init__(self, places: int = 0, patience: float = PATIENCE) -> None:
-        self._places = asyncio.Semaphore(places or max(2, os.cpu_count() or 1))
+        self._places = asyncio.Semaphore(places or 2 * (os.cpu_count() or 1))
         self._patience = patience
 
     @property
