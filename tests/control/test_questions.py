@@ -13,7 +13,7 @@ from openboxd.errors import NotFound, NotSupported
 from openboxd.host.ssh_ca import HostIdentity, open_ssh_authority
 from openboxd.model import Machine, User
 from openboxd.store import SqlStore, open_store
-from tests.contracts.store import IMAGE, OWNER, a_machine
+from tests.contracts.rows import IMAGE, OWNER, a_machine
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHNvbWV0aGluZyB0aGF0IGlzIDMyIGJ5dGVzIGxvbmch me@there"
 OTHER = User("u_other", "Other")

@@ -16,7 +16,7 @@ from openboxd.errors import HostUnfit
 from openboxd.model import Machine
 from openboxd.network.addresses import GATEWAY, RESOLVER
 from openboxd.network.bridge import BridgeNetwork
-from tests.contracts.store import a_machine
+from tests.contracts.rows import a_machine
 from tests.network.namespaces import HOST, WORLD, Guest, World, go, in_namespace, inside, world
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces")

@@ -12,7 +12,7 @@ import pytest
 from openboxd.model import Machine
 from openboxd.network import BridgeNetwork, UserNetwork, choose
 from openboxd.settings import Settings
-from tests.contracts.store import a_machine
+from tests.contracts.rows import a_machine
 from tests.network.namespaces import World, go, in_namespace, world
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces")

@@ -9,7 +9,7 @@ import pytest
 from openboxd.model import Machine
 from openboxd.network.lookups import REFUSED, Malformed, addresses, question, refusal
 from openboxd.network.policy import are_peers, matches, policy_for
-from tests.contracts.store import a_machine
+from tests.contracts.rows import a_machine
 
 
 def machine(number: int, **fields: object) -> Machine:

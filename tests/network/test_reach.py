@@ -12,7 +12,7 @@ import pytest
 
 from openboxd.network.addresses import GATEWAY, RESOLVER
 from openboxd.network.bridge import BridgeNetwork
-from tests.contracts.store import a_machine
+from tests.contracts.rows import a_machine
 from tests.network.namespaces import HOST, WORLD, go, in_namespace, inside, world
 from tests.network.test_bridge import HOME, RUNS, Lab, ask
 

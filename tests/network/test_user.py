@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from openboxd.network.user import UserNetwork
-from tests.contracts.store import a_machine
+from tests.contracts.rows import a_machine
 
 RUN = "aaaaaaaaaaaa"
 

@@ -17,7 +17,7 @@ import pytest
 from openboxd.errors import HostUnfit, Unavailable, WrongState
 from openboxd.model import CheckpointStatus, MachineStatus
 from openboxd.store import SqlStore, engine, open_store
-from tests.contracts.store import a_machine, furnish
+from tests.contracts.rows import a_machine, furnish
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ SAVE_FOR_EVER = """
 import asyncio, sys
 from pathlib import Path
 from openboxd.store import open_store
-from tests.contracts.store import furnish, saved
+from tests.contracts.rows import furnish, saved
 
 async def main():
     store = open_store(Path(sys.argv[1]))
@@ -43,7 +43,7 @@ import asyncio, resource, sys
 from pathlib import Path
 from openboxd.errors import WrongState
 from openboxd.store import open_store
-from tests.contracts.store import a_machine, furnish
+from tests.contracts.rows import a_machine, furnish
 
 async def main():
     store = open_store(Path(sys.argv[1]))

@@ -10,7 +10,7 @@ import pytest
 from openboxd.errors import AlreadyExists, NotFound
 from openboxd.model import ApiKey, Machine, MachineStatus, Membership, Org, OrgRole, Quota, Scope, User
 from openboxd.store import SqlStore, open_store
-from tests.contracts.store import OWNER, a_machine, furnish
+from tests.contracts.rows import OWNER, a_machine, furnish
 
 BOB = User("u_bob", "bob")
 TEAM = Org("o_team", "team", 1)

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from openboxd.errors import AlreadyExists, NotFound
 from openboxd.model import Checkpoint, CheckpointStatus
 from openboxd.store import open_store
-from tests.contracts.store import a_checkpoint, a_machine, furnish
+from tests.contracts.rows import a_checkpoint, a_machine, furnish
 
 NAMES = st.sampled_from(["a", "b", "c"])
 PICK = st.integers(0, 10_000)

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, MetaData, Table
 from openboxd.errors import HostUnfit
 from openboxd.store import engine, open_store, upgrade
 from openboxd.store.schema import REVISION, metadata
-from tests.contracts.store import furnish
+from tests.contracts.rows import furnish
 
 LATER = "9000"
 
