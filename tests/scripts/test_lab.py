@@ -24,7 +24,9 @@ with lab.mounted() as mount:
     (mount / "t-left").mkdir()
     (mount / "base").mkdir()
     lab.RUN_ROOT.mkdir()
-    subprocess.Popen(["sh", "-c", "sleep 600; :", str(mount / "t-left")], start_new_session=True)
+    # Not a shell: until its child is another program, that has the same arguments.
+    left = [sys.executable, "-c", "import time; time.sleep(600)", str(mount / "t-left")]
+    subprocess.Popen(left, start_new_session=True)
     print("there", flush=True)
     sys.stdin.read()
 """
