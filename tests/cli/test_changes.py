@@ -43,6 +43,28 @@ async def test_config(boxd, web):
     assert (await boxd("machine", "get", "web", "--json")).json["auto_suspend"] == "30s"
 
 
+async def test_config_get_shows_what_config_set_set(boxd, web):
+    wanted = {
+        "delete-after": "0 18 * * *",
+        "idle.ignore-outbound": "true",
+        "bot-protection": "on",
+        "auto-suspend.timeout": "30",
+        "auto-hibernate.timeout": "900",
+    }
+    fresh = (await boxd("machine", "config", "get", "web", "--json")).json["settings"]
+    assert (fresh.keys(), fresh["delete-after"], fresh["auto-suspend.timeout"]) == (wanted.keys(), "never", "0")
+    for key, value in wanted.items():
+        assert (await boxd("machine", "config", "set", "web", key, value)).status == 0
+        assert (await boxd("machine", "config", "get", "web", key)).text == f"{value}\n"
+    assert (await boxd("machine", "config", "get", "web", "--json")).json == {"name": "web", "settings": wanted}
+    one = await boxd("machine", "config", "get", "web", "auto-suspend.timeout", "--json")
+    assert one.json == {"name": "web", "key": "auto-suspend.timeout", "value": "30"}
+    shown = (await boxd("machine", "config", "get", "web")).text.splitlines()
+    assert [line.split(maxsplit=1) for line in shown] == [[f"{key}:", value] for key, value in wanted.items()]
+    assert (await boxd("machine", "config", "get", "web", "no-such-key")).status == 2
+    assert (await boxd("machine", "config", "get", "ghost")).status == 1
+
+
 async def test_logs_are_raw_for_programs_and_tame_on_a_terminal(boxd, web):
     assert (await boxd("machine", "logs", "web")).out == b"Linux version 6.12\r\n\x1b[2J\xff\n"
     status, shown = await boxd.on_terminal("machine", "logs", "web", reply=b"", until=b"Linux")

@@ -1,4 +1,4 @@
-"""`boxd machine config set`."""
+"""`boxd machine config set` and `get`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import click
 
 from openboxd.cli.base import Command, Group
 from openboxd.cli.machine.describe import machine_argument
-from openboxd.cli.output import answer, iso
+from openboxd.cli.output import answer, facts, iso
 from openboxd.cli.state import State, pass_state
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
+    from openboxd.wire.boxd_api_pb2 import GetVmResponse
 
 
 @click.group("config", cls=Group)
 def config() -> None:
-    """Change the settings of a machine."""
+    """Show and change the settings of a machine."""
 
 
 def _seconds(value: str) -> int:
@@ -86,3 +87,38 @@ def set_(state: State, machine: str, key: str, value: str) -> None:
     """
     now = state.run(lambda client: KEYS[key](client, machine, value))
     answer(state, {"name": machine, "key": key, "value": now}, f"{key} of machine {machine}: {now}")
+
+
+def _removal(vm: GetVmResponse) -> str:
+    """The removal timer: a cron line in UTC, or the moment that it goes off."""
+    return vm.delete_after_cron or (iso(vm.delete_at_ms / 1000) if vm.delete_at_ms else "never")
+
+
+SETTINGS: dict[str, Callable[[GetVmResponse], str]] = {
+    "delete-after": _removal,
+    "idle.ignore-outbound": lambda vm: "true" if vm.idle_ignore_outbound else "false",
+    "bot-protection": lambda vm: vm.bot_protection_mode or ("sleep_only" if vm.bot_protection else "off"),
+    "auto-suspend.timeout": lambda vm: str(vm.auto_suspend_timeout_secs),
+    "auto-hibernate.timeout": lambda vm: str(vm.auto_hibernate_timeout_secs),
+}
+"""What each key is set to."""
+
+
+@config.command("get", cls=Command)
+@machine_argument
+@click.argument("key", required=False, type=click.Choice(list(SETTINGS)))
+@pass_state
+def get(state: State, machine: str, key: str | None) -> None:
+    """Show the settings of machine NAME, or what KEY is set to, and nothing else.
+
+    Keys and values are those of 'boxd machine config set'; a removal timer in seconds is shown as the moment at which
+    it goes off.
+
+    With --json: {name, settings: {KEY: VALUE}}; with KEY {name, key, value}.
+    """
+    vm = state.run(lambda client: client.machine(machine))
+    values = {name: read(vm) for name, read in SETTINGS.items()}
+    if key is None:
+        answer(state, {"name": vm.name, "settings": values}, facts(list(values.items())))
+    else:
+        answer(state, {"name": vm.name, "key": key, "value": values[key]}, values[key])
