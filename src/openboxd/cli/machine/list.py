@@ -19,6 +19,8 @@ from openboxd.cli.types import complete_org
 def list_machines(state: State, labels: tuple[str, ...], org: str) -> None:
     """List the machines (short: ls): your own, and those that are shared with you.
 
+    A machine that is suspended has the status `standby`.
+
     With --json: an array of {name, status, url, source, sharing, id, https_url, vcpu, memory_bytes, image,
     created_at, owner}; `url` is the bare domain, `https_url` is empty while HTTPS is off.
     """

@@ -74,7 +74,7 @@ def _row(vm: VmUsage, currency: str) -> tuple[str, ...]:
 
 def _one(vm: VmUsage, currency: str) -> str:
     pairs = list(zip([name.lower() for name in HEAD], _row(vm, currency), strict=True))
-    pairs.insert(3, ("suspended", span(vm.seconds.standby)))
+    pairs.insert(3, ("standby", span(vm.seconds.standby)))
     pairs.insert(4, ("hibernated", span(vm.seconds.hibernated)))
     checkpoints = f"{size(vm.checkpoint_bytes)}, {vm.checkpoint_gib_hours:.2f} GiB-h"
     return facts([pair for pair in pairs if pair[0] != "asleep"] + [("checkpoints", checkpoints)])
