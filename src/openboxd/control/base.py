@@ -21,8 +21,9 @@ from openboxd.control.routes import Routes
 from openboxd.control.takes import Takes
 from openboxd.control.warming import Warming
 from openboxd.errors import BoxdError
-from openboxd.model import Caller, Finding, Machine
+from openboxd.model import Caller, Event, Finding, Machine, Outcome
 from openboxd.worker.drivers import Drivers
+from openboxd.worker.events import note, now_ms
 from openboxd.worker.job import Job
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.team import Team
@@ -108,3 +109,8 @@ class Base:
 
     def _worker(self, caller: Caller, ref: str, act: Act = Act.USE) -> MachineWorker:
         return self.team.worker(self.machine(caller, ref, act).id)
+
+    async def _record(self, caller: Caller, machine: Machine, what: str, detail: str = "") -> None:
+        """Put into the machine's event log what somebody has changed that is no operation on its run."""
+        event = Event(machine.id, now_ms(), caller.user_id, what, detail, Outcome.OK, 0, "")
+        await note(self._drivers.store, event)

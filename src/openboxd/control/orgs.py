@@ -17,6 +17,7 @@ INVITE_LIFETIME = 7 * 86_400
 """Seconds."""
 
 INVITE_PREFIX = "bxi_"
+SHARE, UNSHARE = "share", "unshare"
 
 
 class Organizations(Base):
@@ -47,6 +48,7 @@ class Organizations(Base):
         members = {each.user_id for each in self._store.members(org.id)}
         await self._store.remove_org(org.id)
         self._credentials.cut_off(members, f"organization '{org.name}' was removed")
+        await self._record_end(caller, org, concerned)
         await self._let_reach(concerned)
         return org
 
@@ -94,6 +96,7 @@ class Organizations(Base):
         if concerned:
             names = ", ".join(f"'{machine.name}'" for machine in concerned)
             self._credentials.cut_off(others, f"machine {names} is not shared any more")
+        await self._record_end(caller, org, concerned)
         await self._let_reach(concerned)
 
     def _member(self, org: Org, who: str) -> Membership:
@@ -157,16 +160,17 @@ class Organizations(Base):
             entered, _ = self._access.org(caller, org)
             if all(member.user_id != machine.owner_id for member in self._store.members(entered.id)):
                 raise WrongState(f"the owner of machine '{machine.name}' is not in organization '{entered.name}'")
-            return await self._set_shared(machine, entered.id, shared=True)
-        return await self._set_shared(machine, machine.org_id, shared=True)
+            return await self._set_shared(caller, machine, entered.id, shared=True)
+        return await self._set_shared(caller, machine, machine.org_id, shared=True)
 
     async def unshare(self, caller: Caller, ref: str) -> Machine:
         """Close a machine to everybody but its owner; calls of others that stream are ended."""
         machine = self.machine(caller, ref, Act.SHARE)
-        return await self._set_shared(machine, machine.org_id, shared=False)
+        return await self._set_shared(caller, machine, machine.org_id, shared=False)
 
-    async def _set_shared(self, machine: Machine, org_id: str, *, shared: bool) -> Machine:
+    async def _set_shared(self, caller: Caller, machine: Machine, org_id: str, *, shared: bool) -> Machine:
         after = await self._store.update_machine(machine.id, org_id=org_id, shared=shared)
+        await self._record(caller, machine, SHARE if shared else UNSHARE, self.org_name(org_id))
         if machine.shared and not (shared and org_id == machine.org_id):
             others = {m.user_id for m in self._store.members(machine.org_id)} - {machine.owner_id}
             # What is shared can speak for the owner to what is shared, and no further.
@@ -178,6 +182,12 @@ class Organizations(Base):
             self._credentials.cut_off((), f"machine '{machine.name}' is shared now", [machine.id])
         await self._let_reach([after])
         return after
+
+    async def _record_end(self, caller: Caller, org: Org, machines: Sequence[Machine]) -> None:
+        """These are shared with an organization no more, since it or their owner left."""
+        for machine in machines:
+            if machine.shared:
+                await self._record(caller, machine, UNSHARE, org.name)
 
     def _machines_of(self, org_id: str) -> Sequence[Machine]:
         return [machine for machine in self._store.machines() if machine.org_id == org_id]

@@ -11,6 +11,8 @@ from openboxd.control.permits import check_egress, check_networks
 from openboxd.errors import WrongState
 from openboxd.model import Caller, Machine
 
+SHOWN = 5
+
 
 class Reach(Base):
     """Networks and egress lists."""
@@ -22,7 +24,9 @@ class Reach(Base):
             InvalidArgument: a name that is none, or too many. WrongState: this host cannot do it.
         """
         machine = self.machine(caller, ref, Act.MANAGE)
-        return await self._change(replace(machine, networks=check_networks(networks)), bool(networks))
+        after = await self._change(replace(machine, networks=check_networks(networks)), bool(networks))
+        await self._record(caller, after, "networks", ", ".join(after.networks) or "none")
+        return after
 
     async def set_egress_allow(self, caller: Caller, ref: str, entries: Sequence[str]) -> Machine:
         """This is all that the machine may reach of the world from now on; nothing means everything.
@@ -31,7 +35,9 @@ class Reach(Base):
             InvalidArgument: an entry that is none, or too many. WrongState: this host cannot do it.
         """
         machine = self.machine(caller, ref, Act.MANAGE)
-        return await self._change(replace(machine, egress_allow=check_egress(entries)), bool(entries))
+        after = await self._change(replace(machine, egress_allow=check_egress(entries)), bool(entries))
+        await self._record(caller, after, "egress", _shown(after.egress_allow))
+        return after
 
     async def _change(self, wanted: Machine, limits: bool) -> Machine:
         """On record first, then in force; a daemon that is killed in between puts it in force when it starts."""
@@ -42,3 +48,9 @@ class Reach(Base):
         machine = await self._store.update_machine(wanted.id, **values)
         await network.refresh(machine)
         return machine
+
+
+def _shown(entries: Sequence[str]) -> str:
+    """An egress list for the event log: the beginning of a long one."""
+    more = f" and {len(entries) - SHOWN} more" if len(entries) > SHOWN else ""
+    return ", ".join(entries[:SHOWN]) + more if entries else "everything"

@@ -13,6 +13,9 @@ from openboxd.control.base import Base
 from openboxd.errors import NotFound
 from openboxd.model import Caller, CustomDomainView, ExposedPort, Held, Machine, RouteView
 
+DEFAULT = "default"
+"""What the route of the machine itself is called for people."""
+
 
 class WaysIn(Base):
     """Routes and exposed ports."""
@@ -32,25 +35,35 @@ class WaysIn(Base):
     async def create_route(self, caller: Caller, ref: str, name: str, port: int) -> RouteView:
         """Give a machine a named route."""
         machine = self.machine(caller, ref)
-        return RouteView(await self._routes.create(machine, name, port), machine, port)
+        route = await self._routes.create(machine, name, port)
+        await self._record(caller, machine, "route", f"{name} to {port}")
+        return RouteView(route, machine, port)
 
     async def set_route_port(self, caller: Caller, ref: str, name: str, port: str) -> None:
         """Let a route lead to another port; "auto" lets the default route find its port."""
-        await self._routes.set_port(self.machine(caller, ref), name, port)
+        machine = self.machine(caller, ref)
+        await self._routes.set_port(machine, name, port)
+        await self._record(caller, machine, "route", f"{name or DEFAULT} to {port}")
 
     async def delete_route(self, caller: Caller, ref: str, name: str) -> None:
         """Remove a named route."""
-        await self._routes.delete(self.machine(caller, ref), name)
+        machine = self.machine(caller, ref)
+        await self._routes.delete(machine, name)
+        await self._record(caller, machine, "remove route", name)
 
     async def expose_port(self, caller: Caller, ref: str, port: int, protocol: str) -> tuple[Machine, ExposedPort]:
         """Give a machine's port a public one."""
         machine = self.machine(caller, ref, Act.MANAGE)
-        return machine, await self._routes.expose(machine, port, protocol)
+        exposed = await self._routes.expose(machine, port, protocol)
+        await self._record(caller, machine, "expose", f"{port} at {exposed.public_port} ({exposed.protocol})")
+        return machine, exposed
 
     async def unexpose_port(self, caller: Caller, ref: str, port: int) -> tuple[Machine, ExposedPort]:
         """Take a port's public one away."""
         machine = self.machine(caller, ref, Act.MANAGE)
-        return machine, await self._routes.unexpose(machine, port)
+        exposed = await self._routes.unexpose(machine, port)
+        await self._record(caller, machine, "unexpose", f"{port} at {exposed.public_port} ({exposed.protocol})")
+        return machine, exposed
 
     def exposed_ports(self, caller: Caller, ref: str = "") -> Sequence[tuple[Machine, ExposedPort]]:
         """The exposed ports of a machine, or of all the caller's machines."""
@@ -59,7 +72,10 @@ class WaysIn(Base):
 
     async def add_custom_domain(self, caller: Caller, ref: str, domain: str) -> CustomDomainView:
         """Lead a domain of the caller's own to a machine."""
-        return await self._domains.add(self.machine(caller, ref, Act.MANAGE), domain)
+        machine = self.machine(caller, ref, Act.MANAGE)
+        view = await self._domains.add(machine, domain)
+        await self._record(caller, machine, "domain", domain)
+        return view
 
     def custom_domains(self, caller: Caller) -> Sequence[CustomDomainView]:
         """The domains of all the caller's machines."""
@@ -74,6 +90,7 @@ class WaysIn(Base):
         for machine in self.machines(caller, everywhere=True):
             if any(view.domain == domain for view in self._domains.listed(machine)):
                 await self._domains.remove(self.machine(caller, machine.id, Act.MANAGE), domain)
+                await self._record(caller, machine, "remove domain", domain)
                 return
         raise NotFound(f"domain '{domain}' not found")
 
