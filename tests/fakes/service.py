@@ -23,7 +23,6 @@ from openboxd.errors import (
     NotFound,
     Unauthenticated,
     WrongState,
-    checkpoint_not_found,
     machine_not_found,
 )
 from openboxd.metrics import Metrics
@@ -32,14 +31,9 @@ from openboxd.model import (
     MIB,
     Caller,
     Checkpoint,
-    CheckpointStatus,
-    CheckpointView,
-    Damage,
     Event,
-    ExecRequest,
     Finding,
     Image,
-    Listing,
     Machine,
     MachineStatus,
     Membership,
@@ -49,15 +43,15 @@ from openboxd.model import (
     Size,
     Space,
     SshKey,
-    Usage,
     User,
-    Verification,
 )
 from openboxd.worker.admission import Already, Refuse, Situation, admit
-from openboxd.worker.orders import Order, Reboot, Remove, Rename, Resize, Restore, Save, Start, Stop
+from openboxd.worker.orders import Order, Reboot, Rename, Resize, Start, Stop
+from tests.fakes.service_checkpoints import ServiceCheckpoints
 from tests.fakes.service_exec import LocalExec
 from tests.fakes.service_files import LocalFiles
 from tests.fakes.service_forks import ServiceForks
+from tests.fakes.service_guest import ServiceGuest
 from tests.fakes.service_routes import ServiceRoutes
 from tests.fakes.service_sleep import ServiceSleep
 from tests.fakes.service_snapshots import ServiceSnapshots
@@ -67,7 +61,7 @@ IMAGE = Image("sha256:d1", "debian", 1_795_000_000, 8 * GIB, "6.12.0")
 PLENTY = Space(1 << 50, 1 << 50)
 
 
-class FakeService(ServiceForks, ServiceSnapshots, ServiceSleep, ServiceRoutes):
+class FakeService(ServiceCheckpoints, ServiceForks, ServiceSnapshots, ServiceSleep, ServiceGuest, ServiceRoutes):
     """See api.ports.Service. Build it inside a running loop; `close` ends what it started."""
 
     zone = "boxd.test"
@@ -323,107 +317,6 @@ class FakeService(ServiceForks, ServiceSnapshots, ServiceSleep, ServiceRoutes):
         self._names += 1
         return f"brave-otter-{self._names}"
 
-    # -- checkpoints
-
-    def _find(self, machine: Machine, name: str) -> Checkpoint:
-        names.check_checkpoint_name(name)
-        for checkpoint in self._checkpoints[machine.id]:
-            if checkpoint.name == name:
-                return checkpoint
-        raise checkpoint_not_found(name, machine.name)
-
-    async def save_checkpoint(self, caller: Caller, ref: str, name: str) -> Checkpoint:
-        machine = self.machine(caller, ref)
-        known = self._checkpoints[machine.id]
-        name = name or names.generate_checkpoint_name({checkpoint.name for checkpoint in known})
-        names.check_checkpoint_name(name)
-        checkpoint_id = names.new_checkpoint_id()
-        order = Save(checkpoint_id, name, caller.user_id)
-        with self._operation(machine, order):
-            pass  # it is admitted; the work begins when this has answered
-        known[:] = [row for row in known if row.name != name or row.status is not CheckpointStatus.FAILED]
-        checkpoint = Checkpoint(
-            id=checkpoint_id,
-            machine_id=machine.id,
-            name=name,
-            status=CheckpointStatus.PENDING,
-            created_at_ms=int(time.time() * 1000),
-            created_by=caller.user_id,
-            parent=machine.head,
-            size=machine.size,
-        )
-        self._checkpoints[machine.id].append(checkpoint)
-        await self._notify()
-        self._busy[machine.id] = order
-        self._spawn(self._save(machine, checkpoint))
-        return checkpoint
-
-    async def _save(self, machine: Machine, checkpoint: Checkpoint) -> None:
-        try:
-            self._report(machine, "save", "memory", 0.5)
-            await self.save.wait()
-            if self.fail_save:
-                await self._set_checkpoint(checkpoint, status=CheckpointStatus.FAILED, failure_reason=self.fail_save)
-                return
-            self._files[machine.id].freeze(self.root / machine.id / checkpoint.id)
-            await self._set(machine, head=checkpoint.id)
-        finally:
-            del self._busy[machine.id]
-        await self._set_checkpoint(checkpoint, status=CheckpointStatus.READY, pause_us=24_300, duration_ms=1_250)
-
-    def _view(self, checkpoint: Checkpoint) -> CheckpointView:
-        machine = self._machines[checkpoint.machine_id]
-        names = {other.id: other.name for other in self._checkpoints[machine.id]}
-        ready = checkpoint.status is CheckpointStatus.READY
-        return CheckpointView(
-            checkpoint=checkpoint,
-            usage=Usage(7 * MIB, 203 * MIB) if ready else Usage(0, 0),
-            parent_name=names.get(checkpoint.parent, ""),
-            is_current=machine.head == checkpoint.id,
-        )
-
-    async def checkpoints(self, caller: Caller, ref: str) -> Sequence[CheckpointView]:
-        machine = self.machine(caller, ref)
-        return [self._view(checkpoint) for checkpoint in self._checkpoints[machine.id]]
-
-    async def checkpoint_done(self, caller: Caller, ref: str, name: str) -> CheckpointView:
-        machine = self.machine(caller, ref)
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._find(machine, name).status is not CheckpointStatus.PENDING)
-        return self._view(self._find(machine, name))
-
-    async def restore_checkpoint(self, caller: Caller, ref: str, name: str) -> Machine:
-        machine = self.machine(caller, ref)
-        checkpoint = self._find(machine, name)
-        with self._operation(machine, Restore(name)):
-            await self._set(machine, status=MachineStatus.STARTING)
-            for session in self.sessions:
-                if session.exit_code is None:
-                    await session.interrupt(f"machine '{machine.name}' was restored to checkpoint '{name}'")
-            self._files[machine.id].thaw(self.root / machine.id / checkpoint.id)
-            self.restores += 1
-            self._report(machine, "restore", "resume", 1.0)
-            return await self._set(
-                machine, status=MachineStatus.RUNNING, head=checkpoint.id, size=checkpoint.size, status_reason=""
-            )
-
-    async def remove_checkpoint(self, caller: Caller, ref: str, name: str) -> None:
-        machine = self.machine(caller, ref)
-        checkpoint = self._find(machine, name)
-        with self._operation(machine, Remove(name)):
-            rows = self._checkpoints[machine.id]
-            rows.remove(checkpoint)
-            rows[:] = [
-                dataclasses.replace(row, parent=checkpoint.parent if row.parent == checkpoint.id else row.parent)
-                for row in rows
-            ]
-
-    async def verify_checkpoint(self, caller: Caller, ref: str, name: str) -> AsyncIterator[Progress | Verification]:
-        checkpoint = self._find(self.machine(caller, ref), name)
-        yield Progress("verify", "memory.img", 0.5)
-        damages = [Damage("disk.raw", MIB, 2 * MIB, "is not what it was")] if name in self.damaged else []
-        yield Verification(checkpoint.name, 210 * MIB, 300, tuple(damages))
-
     def events(self, caller: Caller, ref: str, limit: int) -> Sequence[tuple[Event, str]]:
         machine = self.machine(caller, ref)
         at = machine.created_at * 1000
@@ -450,44 +343,6 @@ class FakeService(ServiceForks, ServiceSnapshots, ServiceSleep, ServiceRoutes):
     def watching(self) -> int:
         """How many are watching any machine."""
         return sum(len(queues) for queues in self._watchers.values())
-
-    # -- guest
-
-    def _running(self, caller: Caller, ref: str) -> Machine:
-        machine = self.machine(caller, ref)
-        if machine.status is not MachineStatus.RUNNING:
-            raise WrongState(f"machine '{machine.name}' is {machine.status}; start it first")
-        return machine
-
-    def _disk(self, caller: Caller, ref: str) -> LocalFiles:
-        return self._files[self._running(caller, ref).id]
-
-    async def exec(self, caller: Caller, ref: str, request: ExecRequest) -> LocalExec:
-        session = LocalExec(request, self._disk(caller, ref).home)
-        self.sessions.append(session)
-        session.start()
-        return session
-
-    async def upload(self, caller: Caller, ref: str, path: str, total_size: int, data: AsyncIterator[bytes]) -> int:
-        return await self._disk(caller, ref).upload(path, total_size, data)
-
-    async def download(self, caller: Caller, ref: str, path: str) -> tuple[int, AsyncIterator[bytes]]:
-        return await self._disk(caller, ref).download(path)
-
-    async def list_dir(self, caller: Caller, ref: str, path: str) -> Listing:
-        return self._disk(caller, ref).list_dir(path)
-
-    async def mkdir(self, caller: Caller, ref: str, path: str) -> None:
-        self._disk(caller, ref).mkdir(path)
-
-    async def rename_path(self, caller: Caller, ref: str, old: str, new: str) -> None:
-        self._disk(caller, ref).rename(old, new)
-
-    async def delete_path(self, caller: Caller, ref: str, path: str) -> None:
-        self._disk(caller, ref).delete(path)
-
-    async def copy_path(self, caller: Caller, ref: str, old: str, new: str) -> None:
-        self._disk(caller, ref).copy(old, new)
 
     # -- images, host, account
 
