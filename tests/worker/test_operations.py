@@ -302,6 +302,16 @@ async def test_an_image_in_use_is_kept(world: World) -> None:
     assert world.control.images(OWNER) == []
 
 
+async def test_a_start_leaves_alone_an_image_that_nobody_has_heard_of(world: World) -> None:
+    """An older database may have been put back, and the newer one may be again."""
+    unknown = world.pool.image_dir("d-unknown")
+    unknown.mkdir()
+    await world.stop()
+    await world.start()
+    assert unknown.exists()
+    unknown.rmdir()
+
+
 async def test_an_image_is_built_once_however_many_ask(world: World) -> None:
     await asyncio.gather(*(world.image() for _ in range(5)))
     await world.image()
