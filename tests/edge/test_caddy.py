@@ -197,7 +197,8 @@ async def test_five_swaps_under_load_fail_no_new_request(tmp_path: Path, request
     print(f"longest {max(waits) * 1000:.0f} ms, longest in the gate {longest} ms")
 
 
-async def test_a_request_that_several_swaps_cut_is_sent_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+async def test_a_request_that_several_swaps_cut_is_sent_again(tmp_path: Path, method: str) -> None:
     """As where the guest is slow and somebody restores it again and again."""
     guest, taken = Guest(), asyncio.Queue[None]()
 
@@ -209,7 +210,7 @@ async def test_a_request_that_several_swaps_cut_is_sent_again(tmp_path: Path) ->
     await guest.start(slow)
     async with serving(tmp_path) as site:
         gate = site.gate("web", guest)
-        asking = asyncio.create_task(site.ask(f"web.{ZONE}"))
+        asking = asyncio.create_task(site.ask(f"web.{ZONE}", f"{method} / HTTP/1.1".encode()))
         for handler in (slow, slow, app):
             await asyncio.wait_for(taken.get(), LIMIT)
             await gate.hold(0)
@@ -217,6 +218,32 @@ async def test_a_request_that_several_swaps_cut_is_sent_again(tmp_path: Path) ->
             await guest.start(handler)
             gate.release()
         assert (await asking).startswith(b"HTTP/1.1 200 ")
+        await gate.close()
+    await guest.kill()
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_a_request_with_effects_is_cut_and_not_sent_again(tmp_path: Path, method: str) -> None:
+    guest, taken = Guest(), asyncio.Event()
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        taken.set()
+        await asyncio.Event().wait()
+
+    await guest.start(slow)
+    async with serving(tmp_path) as site:
+        gate = site.gate("web", guest)
+        asking = asyncio.create_task(site.ask(f"web.{ZONE}", f"{method} / HTTP/1.1".encode()))
+        await asyncio.wait_for(taken.wait(), LIMIT)
+        await gate.hold(0)
+        await guest.kill()
+        await guest.start(app)
+        waiting = asyncio.create_task(site.ask(f"web.{ZONE}", f"{method} /new HTTP/1.1".encode()))
+        answer = await asking
+        assert answer.startswith(b"HTTP/1.1 502 ") and b"was cut" in answer
+        gate.release()
+        assert (await waiting).startswith(b"HTTP/1.1 200 "), "one that is new only waits"
         await gate.close()
     await guest.kill()
 

@@ -50,6 +50,8 @@ async def test_domains_come_and_go_without_a_word_to_caddy(tmp_path: Path) -> No
             assert f"X-Forwarded-Host: {host}\r\n".encode() in answer
         await gates.arrange("m1", "web", [Way(0, host="web")])
         assert b" 404 " in (await site.ask(DOMAIN)).split(b"\r\n")[0]  # its certificate is still there
+        await gates.arrange("m3", "third", [Way(0, host="third")])
+        await gates.drop("m1")
         assert await others.ask(b"untouched") == b"untouched"
         others.close()
         await gates.close()

@@ -73,6 +73,10 @@ RETRIES = 3
 """How often. More would let an app that dies of a request die of it again and again."""
 
 
+SAFE = ("GET", "HEAD", "OPTIONS")
+"""Methods of requests that ask for nothing but an answer (RFC 9110, 9.2.1)."""
+
+
 def socket_of(domain: str) -> str:
     """The name of the socket behind a domain of one's own; no machine's name begins like this."""
     return f"={domain}"
@@ -135,12 +139,13 @@ def _route(match: Json, socket: str, front: Front) -> Json:
 
 
 def _proxy(socket: str) -> Json:
-    """A request without a body whose connection is cut by a swap is sent again, and waits in the gate. A slow one may
-    be cut by several swaps."""
+    """A request of a safe method whose connection a swap cuts is sent again, and waits in the gate; a slow one may be
+    cut by several swaps. Another may have had effects outside of the machine, which a swap does not undo.
+    """
     return {
         "handler": "reverse_proxy",
         "upstreams": [{"dial": f"unix/{socket}"}],
-        "load_balancing": {"retries": RETRIES, "try_interval": "20ms"},
+        "load_balancing": {"retries": RETRIES, "try_interval": "20ms", "retry_match": [{"method": [*SAFE]}]},
         "flush_interval": -1,
         "transport": {"protocol": "http", "keep_alive": {"enabled": False}, "compression": False},
     }
