@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import grpc
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -16,6 +17,7 @@ from openboxd.api.exchange import Exchange
 from openboxd.api.exchange_http import Request
 from openboxd.api.server import serve
 from openboxd.errors import NotFound
+from openboxd.wire import boxd_api_pb2 as pb
 from tests.api.sockets import converse
 from tests.worker.world import OWNER, World
 
@@ -73,9 +75,11 @@ async def test_what_captures_hold_is_counted(world: World) -> None:
     assert float(own.split()[1]) > 0
 
 
-async def test_a_call_that_fails_is_counted_by_its_class(world: World) -> None:
-    world.control.count_error(NotFound("x"))
-    assert 'boxd_errors_total{error="NotFound"} 1.0' in (await world.control.metrics()).decode()
+async def test_a_call_that_fails_is_counted_by_its_class(address: str, api) -> None:
+    for _ in range(2):
+        with pytest.raises(grpc.aio.AioRpcError):
+            await api.boxd.GetVm(pb.GetVmRequest(vm_id="none"))
+    assert (await scraped(address))["boxd_errors_total{error=NotFound}"] == 2
 
 
 @pytest.mark.parametrize(

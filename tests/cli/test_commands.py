@@ -193,7 +193,7 @@ async def test_save_prints_pause_duration_and_sizes(boxd, web):
     assert "7.0M" in done.text
     assert "203.0M" in done.text
     rows = (await boxd("machine", "checkpoint", "list", "web")).text.splitlines()
-    assert rows[0].split() == ["NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "FROM", "BY"]
+    assert rows[0].split() == ["NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "TOOK", "FROM", "BY"]
     assert rows[1].split()[:2] == ["one", "ready"]
     assert rows[2].split()[:3] == ["*", "two", "ready"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,6 +45,13 @@ def start(daemon: Daemon, port: int, machine: str = GOLDEN) -> None:
     script = f"cat > app.py <<'END'\n{APP}\nEND\nsetsid python3 app.py {port} >/dev/null 2>&1 &"
     daemon.sh(script, machine)
     daemon.sh(f"while ! ss -ltn | grep -q :{port}; do sleep 0.2; done", machine)
+
+
+def metric(daemon: Daemon, name: str) -> float:
+    """The value of a metric without labels."""
+    with urllib.request.urlopen(f"{daemon.url}/metrics", timeout=LIMIT) as answer:
+        lines = answer.read().decode().splitlines()
+    return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
 
 def trusting(root: Path) -> ssl.SSLContext:

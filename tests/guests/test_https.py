@@ -60,9 +60,11 @@ def test_a_restore_is_a_short_wait_for_those_outside(daemon: Daemon, context: ss
             assert match is not None, done.stdout
             held.append((int(match[1]), int(match[2])))
         assert seen.failures == []
+        assert len(seen.waits) > 1, "somebody came while it was restored"
         waits += seen.waits
         assert 5 <= int(ask(context)[1].split()[0]) <= 5 + len(seen.waits)  # back at four, and then on
     assert max(number for number, _ in held) > 0
+    assert counting.metric(daemon, "boxd_hold_wait_seconds_count") >= sum(number for number, _ in held)
     after = daemon.json("machine", "get", GOLDEN)
     assert {k: after[k] for k in ("name", "id", "url", "ssh", "public_ip")} == {
         k: before[k] for k in ("name", "id", "url", "ssh", "public_ip")

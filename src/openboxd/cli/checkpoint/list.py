@@ -9,14 +9,14 @@ import click
 from openboxd.cli.base import Command
 from openboxd.cli.checkpoint.describe import as_json, pause
 from openboxd.cli.machine.describe import machine_argument
-from openboxd.cli.output import age, answer, note, size, table
+from openboxd.cli.output import age, answer, duration, note, size, table
 from openboxd.cli.state import State, pass_state
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
     from openboxd.wire.boxd_api_pb2 import CheckpointInfo
 
-HEAD = ("", "NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "FROM", "BY")
+HEAD = ("", "NAME", "STATUS", "AGE", "SIZE", "SHARED", "PAUSE", "TOOK", "FROM", "BY")
 
 
 @click.command("list", cls=Command)
@@ -27,7 +27,7 @@ def list_checkpoints(state: State, machine: str) -> None:
 
     * marks the one that the machine's present state descends from, FROM the one that a checkpoint descends from.
     SIZE is what a checkpoint alone occupies, SHARED what it has in common with others; PAUSE is how long the machine
-    stood still for it.
+    stood still for it, TOOK how long the whole save was.
     """
 
     async def work(client: Client) -> tuple[str, list[CheckpointInfo]]:
@@ -51,6 +51,7 @@ def _row(found: CheckpointInfo) -> tuple[str, ...]:
         size(found.size_bytes) if ready else "-",
         size(found.shared_bytes) if ready else "-",
         pause(found) if ready else "-",
+        duration(found.duration_ms) if ready else "-",
         found.parent_name,
         found.created_by_name or found.created_by,
     )
