@@ -38,22 +38,33 @@ async def finish_operations(drivers: Drivers, workers: Workers) -> int:
         if operation.kind == RESTART:
             continue  # ends when the machine was started again
         worker = workers.get(operation.machine_id)
-        if worker is not None and operation.kind == STOP:
-            await _settle_stop(worker)
-        if worker is not None and operation.kind == HIBERNATE:
-            await settle_hibernation(worker)
-        if worker is not None and operation.kind == WAKE:
-            await settle_wake(worker)
-        if worker is not None and operation.kind == COPY and not operation.detail["or_boot"]:
-            await _settle_copy(worker)
-        if worker is not None and operation.kind == "restore":
-            try:
-                await _settle_restore(drivers, worker, operation)
-            except (BoxdError, OSError) as error:  # of this machine; the others are settled all the same
-                log.exception("machine %s: an interrupted restore could not be finished", worker.id)
-                await note(drivers.store, happened(worker.id, "restore", str(operation.detail["name"]), f"{error}"))
+        if worker is not None:
+            await _finish(worker, operation)
         await drivers.store.end_operation(operation.id)
     return len(operations)
+
+
+async def _finish(worker: MachineWorker, operation: Operation) -> None:
+    if operation.kind == STOP:
+        await _settle_stop(worker)
+    elif operation.kind == HIBERNATE:
+        await settle_hibernation(worker)
+    elif operation.kind == WAKE:
+        await settle_wake(worker)
+    elif operation.kind == COPY and not operation.detail["or_boot"]:
+        await _settle_copy(worker)
+    elif operation.kind == "restore":
+        await _settle_interrupted(worker, operation)
+
+
+async def _settle_interrupted(worker: MachineWorker, operation: Operation) -> None:
+    """A restore that cannot be settled is told of; the other machines are settled all the same."""
+    store = worker.drivers.store
+    try:
+        await _settle_restore(worker.drivers, worker, operation)
+    except (BoxdError, OSError) as error:
+        log.exception("machine %s: an interrupted restore could not be finished", worker.id)
+        await note(store, happened(worker.id, "restore", str(operation.detail["name"]), f"{error}"))
 
 
 def is_to_stand_still(operation: Operation) -> bool:
