@@ -25,11 +25,13 @@ OWN_DEVICE = 'mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200
 """Debian lets everybody open it; not every container does."""
 SYSTEM_PYTHON = "/usr/bin/python3"  # an ordinary user may not be able to get at ours
 
-# In the place of QEMU: a process in the namespace, which connects where it is told and says what came of it.
+# In the place of QEMU: a process in the namespace, which connects where it is told and says what came of it. A second
+# is the run that a restore goes over to: it stands ready beside the first, and is attached when that has ended.
 PROGRAM = """
-import asyncio, json, subprocess, sys
+import asyncio, json, os, subprocess, sys
 from pathlib import Path
 from types import SimpleNamespace
+from openboxd.host import pidfd
 from openboxd.network.user import UserNetwork
 
 CLIENT = '''
@@ -42,36 +44,76 @@ for line in sys.stdin:
     except OSError as error:
         print("error", error, flush=True)
 '''
+RUNS, PLACES = sys.argv[1], sys.argv[3:]
+
+class Client:
+    def __init__(self, link):
+        argv = [*link.around, sys.executable, "-u", "-c", CLIENT]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, place):
+        self.process.stdin.write(place.replace(":", " ") + "\\n"); self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    async def connected(self):
+        async with asyncio.timeout(20):
+            while len(Path(f"/proc/{self.process.pid}/net/route").read_text().splitlines()) < 2:
+                await asyncio.sleep(0.02)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+def pastas():
+    def ours(argv):
+        return len(argv) > 1 and "pasta" in Path(argv[0]).name and any(RUNS in word for word in argv)
+    found = pidfd.find(ours)
+    for process in found:
+        os.close(process.pidfd)
+    return len(found)
 
 async def main():
-    network = UserNetwork(Path(sys.argv[1]), sys.argv[2])
+    network = UserNetwork(Path(RUNS), sys.argv[2])
     machine = SimpleNamespace(address="10.213.0.10", name="web", run_id="a" * 12, egress_allow=())
     link = await network.prepare(machine, machine.run_id)
-    client = subprocess.Popen(
-        [*link.around, sys.executable, "-u", "-c", CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    client.stdin.write("127.0.0.1 1\\n"); client.stdin.flush()
-    first = client.stdout.readline()  # it is apart by now, and reaches nothing
-    await network.attach(machine, machine.run_id, client.pid)
-    async with asyncio.timeout(10):
-        while len(Path(f"/proc/{client.pid}/net/route").read_text().splitlines()) < 2:
-            await asyncio.sleep(0.02)
-    answers = []
-    for place in sys.argv[3:]:
-        client.stdin.write(place.replace(":", " ") + "\\n"); client.stdin.flush()
-        answers.append(client.stdout.readline().strip())
-    for allowed in sys.argv[3].split(",")[0:1], ["192.0.2.1"], []:
+    client = Client(link)
+    client.ask("127.0.0.1:1")  # it is apart by now, and reaches nothing
+    await network.attach(machine, machine.run_id, client.process.pid)
+    await client.connected()
+    answers = [client.ask(place) for place in PLACES]
+    for allowed in [PLACES[0]], ["192.0.2.1"], []:
         machine.egress_allow = tuple(place.split(":")[0] for place in allowed)
         await network.refresh(machine)
-        client.stdin.write(sys.argv[3].replace(":", " ") + "\\n"); client.stdin.flush()
-        answers.append(client.stdout.readline().strip())
-    kept = await network.open([machine])
-    ended = await network.open([])
+        answers.append(client.ask(PLACES[0]))
+    moved = await go_over(network, machine, client)
+    left = [path.name for path in Path(RUNS).iterdir()]
+    print(json.dumps({"restricted": link.restricted, "answers": answers, "left": left, **moved}))
+
+async def go_over(network, machine, first):
+    following = "b" * 12
+    second = Client(await network.prepare(machine, following))
+    before = second.ask(PLACES[0])
+    beside = first.ask(PLACES[0])
+    first.end()
     await network.release(machine, machine.run_id)
-    client.kill()
-    client.wait()
-    left = [path.name for path in Path(sys.argv[1]).iterdir()]
-    print(json.dumps({"restricted": link.restricted, "answers": answers, "kept": kept, "ended": ended, "left": left}))
+    counts = [pastas()]
+    machine.run_id = following
+    for _ in range(2):  # a swap may be carried out twice
+        await network.attach(machine, following, second.process.pid)
+    await second.connected()
+    answers = [second.ask(place) for place in PLACES]
+    async with asyncio.timeout(20):
+        while pastas() > 1:  # the one too many finds the device there, and ends
+            await asyncio.sleep(0.02)
+    counts.append(pastas())
+    later = UserNetwork(Path(RUNS), sys.argv[2])  # of the next daemon
+    kept = await later.open([machine])
+    answers.append(second.ask(PLACES[0]))
+    ended = await later.open([])
+    counts.append(pastas())
+    await later.release(machine, following)
+    second.end()
+    return {"before": before, "beside": beside, "moved": answers, "kept": kept, "ended": ended, "counts": counts}
 
 asyncio.run(main())
 """
@@ -133,4 +175,12 @@ def test_the_world_is_reached_and_the_hosts_loopback_is_not(place: World) -> Non
     listed, not_listed, cleared = said["answers"][-3:]  # an egress list that has it, one that has not, none
     assert (listed, not_listed.split()[0], cleared) == (world_answer, "error", world_answer)
     assert [answer.split()[0] for answer in others] == ["error"] * 4, others
-    assert (said["restricted"], said["kept"], said["ended"], said["left"]) == (False, 0, 1, [])
+    assert said["restricted"] is False
+    # The second run reaches nothing until it is the machine's, and then what the first one did.
+    assert said["before"].split()[0] == "error"
+    assert said["beside"] == world_answer
+    world_answer, *others, after = said["moved"]
+    assert (world_answer, after) == (f"got world for {HOST}", world_answer)
+    assert [answer.split()[0] for answer in others] == ["error"] * 4, others
+    # Of pasta: none after the first run, one of the second, none after a daemon has started that knows of no run.
+    assert (said["counts"], said["kept"], said["ended"], said["left"]) == ([0, 1, 0], 0, 1, [])
