@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from openboxd.host import pidfd
 from tests.network.namespaces import HOST, WORLD, World, world
 from tests.network.test_bridge import Service
 
@@ -125,6 +127,12 @@ def place() -> Iterator[World]:
         yield made
 
 
+def end_all(directory: Path) -> None:
+    """Nothing that works in the directory outlives a test that has failed."""
+    found = pidfd.find(lambda argv: any(word.startswith(f"{directory}/") for word in argv))
+    asyncio.run(pidfd.kill_all(found))
+
+
 def test_the_world_is_reached_and_the_hosts_loopback_is_not(place: World) -> None:
     services = [
         Service(place.world, WORLD, 80, socket.SOCK_STREAM, b"world for "),
@@ -167,6 +175,7 @@ def test_the_world_is_reached_and_the_hosts_loopback_is_not(place: World) -> Non
         assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout.splitlines()[-1])
     finally:
+        end_all(directory)
         shutil.rmtree(directory)
         for service in services:
             service.close()
