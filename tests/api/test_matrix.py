@@ -26,7 +26,7 @@ from openboxd.api import server
 from openboxd.api.ports import NewMachine
 from openboxd.control import accounts
 from openboxd.errors import BoxdError
-from openboxd.model import MIB, Caller, Machine, MachineStatus, Membership, Org, OrgRole, User
+from openboxd.model import MEMBER_KEY, MIB, ORG_KEY, Caller, Machine, MachineStatus, Membership, Org, OrgRole, User
 from tests.api.matrix import AS, COLUMNS, EXPECTED, OWNERS_SSH_KEY, ROWS, SHUT_OUT, Is, Kind, Row, Thing, Who
 from tests.inside.conftest import Doors
 from tests.inside.program import ask, bearer, connected
@@ -71,7 +71,7 @@ SPEAKERS = {
 }
 """The machine whose channel a call comes over."""
 
-PRIVATE = {Who.ITSELF, Who.BARE, Who.ANOTHERS, Who.LATE, Who.FORMER, Who.NEIGHBOUR, Who.SHARED_NEIGHBOUR}
+PRIVATE = {Who.FENCED, Who.ITSELF, Who.BARE, Who.ANOTHERS, Who.LATE, Who.FORMER, Who.NEIGHBOUR, Who.SHARED_NEIGHBOUR}
 """Those who call about the private machine `solo`."""
 
 PEOPLE = {Who.OWNER: OWNER, Who.MEMBER: Caller("u_bob", "key_bob"), Who.OTHER: Caller("u_eve", "key_eve")}
@@ -107,6 +107,8 @@ class Stage:
         store = self.world.store
         if not any(org.id == ORG.id for org in store.orgs()):
             await store.add_org(ORG, OWNER.user_id)
+            for who, kind in ((Who.ORG, ORG_KEY), (Who.FENCED, MEMBER_KEY)):
+                _, self.tokens[who] = await self.world.control.create_api_key(OWNER, who.name, 0, ORG.id, kind)
         await store.put_member(Membership(ORG.id, "u_bob", OrgRole.MEMBER, 1))
         if any(member.user_id == "u_eve" for member in store.members(ORG.id)):
             await store.remove_member(ORG.id, "u_eve")

@@ -47,7 +47,9 @@ class ServiceWithAccounts(FakeService):
     def api_keys(self, caller: Caller) -> Sequence[ApiKey]:
         return self.credentials.keys(caller)
 
-    async def create_api_key(self, caller: Caller, name: str, lifetime: int) -> tuple[ApiKey, str]:
+    async def create_api_key(
+        self, caller: Caller, name: str, lifetime: int, org: str = "", kind: str = ""
+    ) -> tuple[ApiKey, str]:
         return await self.credentials.create_key(caller, name, lifetime)
 
     async def delete_api_key(self, caller: Caller, key_id: str) -> None:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from openboxd.api.door import Method
-from openboxd.api.missing import not_offered
 from openboxd.api.ports import Service
-from openboxd.errors import NotSupported
 from openboxd.model import Caller
 from openboxd.wire import boxd_api_pb2 as pb
-
-MEMBER = "member"
-"""The kind of a key that belongs to a person."""
 
 
 async def whoami(service: Service, caller: Caller, request: pb.WhoamiRequest) -> pb.WhoamiResponse:
     user = service.user(caller)
     return pb.WhoamiResponse(
         user_id=user.id,
-        pubkey_fingerprints=[] if caller.machine_id else [key.fingerprint for key in service.ssh_keys(caller)],
+        pubkey_fingerprints=[]
+        if caller.machine_id or caller.org_id
+        else [key.fingerprint for key in service.ssh_keys(caller)],
         display_name=user.name,
         billing=pb.BillingInfo(),  # clients rely on the message being there; nobody bills here
-        is_host_owner=user.is_owner and not caller.machine_id,
+        is_host_owner=user.is_owner and not caller.machine_id and not caller.org_id,
     )
 
 
@@ -36,9 +33,7 @@ async def link_ssh_key(service: Service, caller: Caller, request: pb.LinkSshKeyR
 async def create_api_key(
     service: Service, caller: Caller, request: pb.CreateApiKeyRequest
 ) -> pb.CreateApiKeyResponse:
-    if request.org or request.kind not in ("", MEMBER):
-        raise NotSupported(not_offered("keys that belong to an organization"))
-    row, key = await service.create_api_key(caller, request.name, request.expires_in_secs)
+    row, key = await service.create_api_key(caller, request.name, request.expires_in_secs, request.org, request.kind)
     return pb.CreateApiKeyResponse(id=row.id, api_key=key, expires_at=row.expires_at)
 
 
@@ -53,7 +48,8 @@ async def list_api_keys(service: Service, caller: Caller, request: pb.ListApiKey
                 created_at=key.created_at,
                 last_used_at=key.last_used_at,
                 expires_at=key.expires_at,
-                kind=MEMBER,
+                org=service.org_name(key.org_id),
+                kind=key.kind,
                 created_by=key.user_id,
                 mine=True,
             )

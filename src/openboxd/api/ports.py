@@ -75,8 +75,11 @@ class Service(Machines, Ways, Captures, Guests, Host, People, Protocol):
         """Oldest first, expired ones too."""
         ...
 
-    async def create_api_key(self, caller: Caller, name: str, lifetime: int) -> tuple[ApiKey, str]:
-        """The row, and the key, which nobody can show again. `lifetime` in seconds, 0 = without end."""
+    async def create_api_key(
+        self, caller: Caller, name: str, lifetime: int, org: str = "", kind: str = ""
+    ) -> tuple[ApiKey, str]:
+        """The row, and the key, which nobody can show again. `lifetime` in seconds, 0 = without end; with `org`
+        (id or name) it does not reach beyond that organization; `kind` is "member" or "org"."""
         ...
 
     async def delete_api_key(self, caller: Caller, key_id: str) -> None:

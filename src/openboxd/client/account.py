@@ -15,9 +15,12 @@ class AccountCalls:
     async def whoami(self) -> pb.WhoamiResponse:
         return await self._connection.unary(f"{BOXD_API}Whoami", pb.WhoamiRequest(), pb.WhoamiResponse)
 
-    async def create_api_key(self, name: str, expires_in_secs: int) -> pb.CreateApiKeyResponse:
-        """The key itself is in this answer and nowhere else; 0 seconds = without end."""
-        request = pb.CreateApiKeyRequest(name=name, expires_in_secs=expires_in_secs)
+    async def create_api_key(
+        self, name: str, expires_in_secs: int, org: str = "", kind: str = ""
+    ) -> pb.CreateApiKeyResponse:
+        """The key itself is in this answer and nowhere else; 0 seconds = without end. With `org` it does not reach
+        beyond that organization."""
+        request = pb.CreateApiKeyRequest(name=name, expires_in_secs=expires_in_secs, org=org, kind=kind)
         return await self._connection.unary(f"{BOXD_API}CreateApiKey", request, pb.CreateApiKeyResponse)
 
     async def api_keys(self) -> list[pb.ApiKeyInfo]:

@@ -89,6 +89,9 @@ class Access:
         if speaker is not None and speaker.shared:
             return Scope(orgs=frozenset({speaker.org_id}), only=only)
         orgs = frozenset(member.org_id for member in self._store.memberships(caller.user_id))
+        if caller.org_id:
+            there = orgs & {caller.org_id}
+            return Scope("" if caller.is_org or not there else caller.user_id, there, within=caller.org_id)
         return Scope(caller.user_id, orgs, only)
 
     def _role(self, caller: Caller, machine: Machine) -> Role:
@@ -98,7 +101,7 @@ class Access:
             if speaker is None or speaker.shared or machine.owner_id != speaker.owner_id:
                 return Role.MEMBER
             return Role.ITSELF if speaker is machine else Role.NEIGHBOUR
-        if machine.owner_id == caller.user_id:
+        if machine.owner_id == caller.user_id and not caller.is_org:
             return Role.OWNER
         found = [m for m in self._store.memberships(caller.user_id) if m.org_id == machine.org_id]
         return Role.ADMIN if found and found[0].role in MANAGERS else Role.MEMBER
@@ -116,6 +119,8 @@ class Access:
 
         Raises: NotFound, InvalidArgument, PermissionDenied."""
         self.account(caller, "make machines", shared_too=True)
+        if caller.org_id:
+            return self._named(caller, org or caller.org_id).id, shared or caller.is_org
         speaker = self._store.machine(caller.machine_id) if caller.machine_id else None
         if speaker is not None and speaker.shared:
             return speaker.org_id, True
@@ -126,13 +131,17 @@ class Access:
     # -- accounts
 
     def person(self, caller: Caller, what: str) -> None:
-        """Raises PermissionDenied if a machine asks for `what`, which is a matter of the account."""
+        """Raises PermissionDenied if a machine, or a key of an organization, asks for what is the account's."""
+        if caller.org_id:
+            raise PermissionDenied(f"a key of an organization cannot {what}; use one of your account")
         if caller.machine_id:
             raise PermissionDenied(f"a machine cannot {what}; do that outside, with an API key")
 
     def account(self, caller: Caller, what: str, *, shared_too: bool = False) -> None:
-        """Raises PermissionDenied if a machine asks for `what` and may not: its owner's things are not for all who
-        use a shared machine, and where machines act on themselves only, not for any."""
+        """Raises PermissionDenied if a key of an organization asks for `what`, or a machine that may not: its owner's
+        things are not for all who use a shared machine, and where machines act on themselves only, not for any."""
+        if caller.org_id and not shared_too:
+            self.person(caller, what)
         if not caller.machine_id:
             return
         speaker = self._store.machine(caller.machine_id)
@@ -172,7 +181,16 @@ class Access:
             speaker = self._store.machine(caller.machine_id)
             own = speaker.org_id if speaker is not None and speaker.shared else ""
             members = {org_id: member for org_id, member in members.items() if org_id == own}
+        if caller.org_id:
+            members = {org_id: member for org_id, member in members.items() if org_id == caller.org_id}
         return [(org, members[org.id]) for org in self._store.orgs() if org.id in members]
+
+    def listed_org(self, caller: Caller, ref: str) -> Org:
+        """The organization whose machines are to be listed. Raises as `org` does."""
+        return self._named(caller, ref) if caller.org_id else self.org(caller, ref)[0]
+
+    def _named(self, caller: Caller, ref: str) -> Org:
+        return _named(self.orgs(caller), ref)[0]
 
 
 def _denied(role: Role, act: Act, machine: Machine) -> PermissionDenied:

@@ -12,7 +12,7 @@ import time
 
 from openboxd.control.ports import ControlStore
 from openboxd.errors import InvalidArgument, Unauthenticated
-from openboxd.model import ApiKey, Caller, SshKey, User
+from openboxd.model import MEMBER_KEY, ORG_KEY, ApiKey, Caller, SshKey, User
 
 BASE62 = string.ascii_letters + string.digits
 KEY_PREFIX = "bxd_"
@@ -76,7 +76,7 @@ async def add_api_key(store: ControlStore, user_id: str, name: str, key: str) ->
     await store.add_api_key(key_row(user_id, name, key), digest_of(key))
 
 
-def key_row(user_id: str, name: str, key: str, lifetime: int = 0) -> ApiKey:
+def key_row(user_id: str, name: str, key: str, lifetime: int = 0, org_id: str = "", kind: str = MEMBER_KEY) -> ApiKey:
     """The row of a key that is made now and lives `lifetime` seconds; 0 = without end."""
     now = int(time.time())
     return ApiKey(
@@ -86,6 +86,8 @@ def key_row(user_id: str, name: str, key: str, lifetime: int = 0) -> ApiKey:
         prefix=prefix_of(key),
         created_at=now,
         expires_at=now + lifetime if lifetime else 0,
+        org_id=org_id,
+        kind=kind,
     )
 
 
@@ -94,7 +96,12 @@ def authenticate(store: ControlStore, token: str, now: float) -> tuple[Caller, A
     key = store.api_key_by_digest(digest_of(token)) if token.startswith(KEY_PREFIX) else None
     if key is None or is_expired(key, now):
         raise Unauthenticated("the API key is missing, unknown or expired; set BOXD_API_KEY or see <home>/admin.key")
-    return Caller(user_id=key.user_id, key_id=key.id), key
+    return caller_with(key), key
+
+
+def caller_with(key: ApiKey) -> Caller:
+    """Who comes with this key."""
+    return Caller(key.user_id, key.id, org_id=key.org_id, is_org=bool(key.org_id) and key.kind == ORG_KEY)
 
 
 def parse_ssh_key(user_id: str, line: str, device_id: str, label: str) -> SshKey:

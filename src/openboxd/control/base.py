@@ -101,9 +101,9 @@ class Base:
 
         found = self._access.machines(caller)
         if org:
-            belongs_to = self._access.org(caller, org)[0].id
+            belongs_to = self._access.listed_org(caller, org).id
             found = [machine for machine in found if machine.org_id == belongs_to]
-        elif not everywhere and not caller.machine_id:
+        elif not everywhere and not caller.machine_id and not caller.is_org:
             found = [machine for machine in found if machine.owner_id == caller.user_id]
         return [machine for machine in found if matches(machine)]
 

@@ -27,7 +27,7 @@ class Checkpoints(Base):
             names.check_checkpoint_name(name)
         else:
             name = names.generate_checkpoint_name({c.name for c in self._store.checkpoints(worker.id)})
-        order = Save(checkpoint_id=names.new_checkpoint_id(), name=name, created_by=caller.user_id)
+        order = Save(checkpoint_id=names.new_checkpoint_id(), name=name, created_by=caller.author)
         await self._quotas.refresh(worker.machine.owner_id)
         await worker.submit(order, caller.user_id).recorded()
         found = self._store.checkpoint(worker.id, name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from openboxd.control import accounts, tokens
 from openboxd.control.ports import ControlStore
 from openboxd.errors import Exhausted, InvalidArgument, NotFound, WrongState
-from openboxd.model import ApiKey, Caller, MachineStatus, SshKey, Token
+from openboxd.model import MEMBER_KEY, ApiKey, Caller, MachineStatus, SshKey, Token
 
 MAX_KEYS = 25
 """API keys of one account, as at the hosted service."""
@@ -52,7 +52,9 @@ class Credentials:
         """The caller's keys, oldest first, expired ones too."""
         return self._store.api_keys(caller.user_id)
 
-    async def create_key(self, caller: Caller, name: str, lifetime: int) -> tuple[ApiKey, str]:
+    async def create_key(
+        self, caller: Caller, name: str, lifetime: int, org_id: str = "", kind: str = MEMBER_KEY
+    ) -> tuple[ApiKey, str]:
         """Make a key that lives `lifetime` seconds (0 = without end); its row, and the key, which is shown this once.
 
         Raises: InvalidArgument, Exhausted."""
@@ -62,7 +64,7 @@ class Credentials:
         if len(self.keys(caller)) >= MAX_KEYS:
             raise Exhausted(f"the account has {MAX_KEYS} of {MAX_KEYS} API keys; remove one first")
         key = accounts.new_key()
-        row = accounts.key_row(caller.user_id, name, key, lifetime)
+        row = accounts.key_row(caller.user_id, name, key, lifetime, org_id, kind)
         await self._store.add_api_key(row, accounts.digest_of(key))
         return row, key
 
@@ -74,7 +76,8 @@ class Credentials:
         if key_id not in [key.id for key in keys]:
             raise NotFound(f"API key '{key_id}' not found")
         now = self._now()
-        if all(key.id == key_id or accounts.is_expired(key, now) for key in keys):
+        bounded = any(key.id == key_id and key.org_id for key in keys)
+        if not bounded and all(key.id == key_id or key.org_id or accounts.is_expired(key, now) for key in keys):
             raise WrongState("this is the account's last API key and was not deleted; make another one first")
         await self.revoke(key_id)
 
@@ -83,9 +86,9 @@ class Credentials:
         await self._store.delete_api_key(key_id)
         self._tell([key_id])
 
-    def cut_off(self, user_ids: Collection[str], why: str, machine_ids: Collection[str] = ()) -> None:
-        """Users may do less than before, their machines with them, and these machines: calls of theirs that stream
-        end, and those that may go on come again."""
+    def cut_off(self, user_ids: Collection[str], why: str, more: Collection[str] = ()) -> None:
+        """Users may do less than before, their machines with them, and `more` machines or keys: calls of theirs that
+        stream end, and those that may go on come again."""
         keys = [key.id for user_id in user_ids for key in self._store.api_keys(user_id)]
         machines = [
             machine.id
@@ -93,7 +96,7 @@ class Credentials:
             for machine in self._store.machines_of(user_id)
             if machine.status is not MachineStatus.DESTROYED
         ]
-        self._tell([*keys, *machines, *machine_ids], why)
+        self._tell([*keys, *machines, *more], why)
 
     def _tell(self, key_ids: Sequence[str], why: str = "") -> None:
         for listener in list(self._listeners):

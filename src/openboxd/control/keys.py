@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from openboxd.control.base import Base
-from openboxd.errors import OperationFailed
-from openboxd.model import ApiKey, Caller, SshKey, Token, User
+from openboxd.errors import InvalidArgument, OperationFailed
+from openboxd.model import MEMBER_KEY, ORG_KEY, ApiKey, Caller, SshKey, Token, User
 
 
 class Account(Base):
@@ -35,10 +35,19 @@ class Account(Base):
         self._access.person(caller, "see API keys")
         return self._credentials.keys(caller)
 
-    async def create_api_key(self, caller: Caller, name: str, lifetime: int) -> tuple[ApiKey, str]:
-        """Make a key that lives `lifetime` seconds, 0 = without end."""
+    async def create_api_key(
+        self, caller: Caller, name: str, lifetime: int, org: str = "", kind: str = ""
+    ) -> tuple[ApiKey, str]:
+        """Make a key that lives `lifetime` seconds, 0 = without end; with `org` it does not reach beyond that.
+
+        Raises: InvalidArgument, Exhausted, NotFound (no such organization), PermissionDenied."""
         self._access.person(caller, "make API keys")
-        return await self._credentials.create_key(caller, name, lifetime)
+        if kind not in ("", MEMBER_KEY, ORG_KEY):
+            raise InvalidArgument(f"an API key is of kind '{MEMBER_KEY}' or '{ORG_KEY}', not '{kind}'")
+        if not org and kind != ORG_KEY:
+            return await self._credentials.create_key(caller, name, lifetime)
+        found, _ = self._access.org(caller, org, manage=kind == ORG_KEY)
+        return await self._credentials.create_key(caller, name, lifetime, found.id, kind or MEMBER_KEY)
 
     async def delete_api_key(self, caller: Caller, key_id: str) -> None:
         """Delete a key, which opens nothing from now on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from openboxd.control import accounts
 from openboxd.control.access import MANAGERS, Act
@@ -46,8 +46,9 @@ class Organizations(Base):
             raise PermissionDenied(f"only the owner of organization '{org.name}' can remove it")
         concerned = self._machines_of(org.id)
         members = {each.user_id for each in self._store.members(org.id)}
+        keys = self._keys_for(org, members)
         await self._store.remove_org(org.id)
-        self._credentials.cut_off(members, f"organization '{org.name}' was removed")
+        self._credentials.cut_off(members, f"organization '{org.name}' was removed", keys)
         await self._record_end(caller, org, concerned)
         await self._let_reach(concerned)
         return org
@@ -91,13 +92,18 @@ class Organizations(Base):
                 raise PermissionDenied(f"only the owner of organization '{org.name}' can remove an admin")
         concerned = [machine for machine in self._machines_of(org.id) if machine.owner_id == member.user_id]
         others = {each.user_id for each in self._store.members(org.id)} - {member.user_id}
+        keys = self._keys_for(org, {member.user_id})
         await self._store.remove_member(org.id, member.user_id)
-        self._credentials.cut_off({member.user_id}, f"its user left organization '{org.name}'")
+        self._credentials.cut_off({member.user_id}, f"its user left organization '{org.name}'", keys)
         if concerned:
             names = ", ".join(f"'{machine.name}'" for machine in concerned)
             self._credentials.cut_off(others, f"machine {names} is not shared any more")
         await self._record_end(caller, org, concerned)
         await self._let_reach(concerned)
+
+    def _keys_for(self, org: Org, user_ids: Collection[str]) -> Sequence[str]:
+        """The keys of these users that reach no further than the organization: they go with it."""
+        return [key.id for user_id in user_ids for key in self._store.api_keys(user_id) if key.org_id == org.id]
 
     def _member(self, org: Org, who: str) -> Membership:
         names = {user.id: user.name for user in self._store.users()}

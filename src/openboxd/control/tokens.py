@@ -37,4 +37,4 @@ def authenticate(store: ControlStore, token: str, now: float) -> tuple[Caller, A
     key, _ = found
     if accounts.is_expired(key, now):
         raise Unauthenticated("the API key behind this token has expired; use another one")
-    return Caller(user_id=key.user_id, key_id=key.id), key
+    return accounts.caller_with(key), key

@@ -33,6 +33,8 @@ from openboxd.model.operations import Event as Event
 from openboxd.model.operations import Operation as Operation
 from openboxd.model.operations import Outcome as Outcome
 from openboxd.model.operations import Progress as Progress
+from openboxd.model.people import MEMBER_KEY as MEMBER_KEY
+from openboxd.model.people import ORG_KEY as ORG_KEY
 from openboxd.model.people import ApiKey as ApiKey
 from openboxd.model.people import Caller as Caller
 from openboxd.model.people import Invite as Invite

@@ -54,9 +54,18 @@ class Invite:
     expires_at: int
 
 
+MEMBER_KEY, ORG_KEY = "member", "org"
+"""Kinds of API keys."""
+
+
 @dataclass(frozen=True)
 class ApiKey:
-    """An API key as listed; the key itself is stored hashed only. Times are epoch seconds, 0 = never."""
+    """An API key as listed; the key itself is stored hashed only. Times are epoch seconds, 0 = never.
+
+    Attributes:
+        org_id: the organization beyond which it does not reach; empty: it opens the whole account.
+        kind: of one with an organization: "member" acts as its maker there, "org" sees what is shared with it.
+    """
 
     id: str
     user_id: str
@@ -65,6 +74,8 @@ class ApiKey:
     created_at: int
     last_used_at: int = 0
     expires_at: int = 0
+    org_id: str = ""
+    kind: str = MEMBER_KEY
 
 
 @dataclass(frozen=True)
@@ -91,9 +102,17 @@ class SshKey:
 class Caller:
     """Who makes a request: the user and the key that proved it.
 
-    With `machine_id` it is the machine itself that speaks, in its owner's name and with fewer rights.
+    With `machine_id` it is the machine itself that speaks, in its owner's name and with fewer rights. With `org_id`
+    the key does not reach beyond that organization; one that is the organization's own (`is_org`) is no user's.
     """
 
     user_id: str
     key_id: str
     machine_id: str = ""
+    org_id: str = ""
+    is_org: bool = False
+
+    @property
+    def author(self) -> str:
+        """Whom to name as the maker of something: a user's id, or the key's if it is no user's."""
+        return self.key_id if self.is_org else self.user_id

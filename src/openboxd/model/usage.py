@@ -20,11 +20,13 @@ class Quota:
 
 @dataclass(frozen=True)
 class Scope:
-    """Which machines a caller sees: those of `owner_id`, those shared with `orgs`; with `only`, that one at most."""
+    """Which machines a caller sees: those of `owner_id`, those shared with `orgs`; with `within`, of these only what
+    belongs to that organization; with `only`, that one at most."""
 
     owner_id: str = ""  # empty: nobody's
     orgs: frozenset[str] = frozenset()
     only: str = ""
+    within: str = ""
 
 
 @dataclass(frozen=True)

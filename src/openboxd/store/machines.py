@@ -52,6 +52,8 @@ def ever_of(connection: Connection, owner_id: str, org_id: str) -> Sequence[Mach
 def _within(scope: Scope) -> ColumnElement[bool]:
     own = table.c.owner_id == scope.owner_id if scope.owner_id else false()
     seen = or_(own, and_(table.c.shared, table.c.org_id.in_(scope.orgs)))
+    if scope.within:
+        seen = and_(seen, table.c.org_id == scope.within)
     return and_(seen, table.c.id == scope.only) if scope.only else seen
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from openboxd.errors import AlreadyExists, NotFound
 from openboxd.model import Invite, Membership, Org, OrgRole
 from openboxd.store.rows import to_row
-from openboxd.store.schema import machines, org_invites, org_members, orgs, users
+from openboxd.store.schema import api_keys, machines, org_invites, org_members, orgs, users
 
 _INVITE = [column for column in org_invites.c if column.name != "digest"]
 
@@ -36,8 +36,9 @@ def rename(connection: Connection, org_id: str, name: str) -> None:
 
 
 def remove(connection: Connection, org_id: str) -> None:
-    """With members and invitations; its machines are their owners' own again. Harmless twice."""
+    """With members, keys and invitations; its machines are their owners' own again. Harmless twice."""
     connection.execute(update(machines).where(machines.c.org_id == org_id).values(org_id="", shared=False))
+    connection.execute(delete(api_keys).where(api_keys.c.org_id == org_id))
     connection.execute(delete(orgs).where(orgs.c.id == org_id))
 
 
@@ -74,9 +75,10 @@ def pass_on(connection: Connection, org_id: str, from_id: str, to_id: str) -> No
 
 
 def remove_member(connection: Connection, org_id: str, user_id: str) -> None:
-    """Their machines of the organization are their own again. Harmless twice."""
+    """Their machines of the organization are their own again, and their keys for it go. Harmless twice."""
     theirs = (machines.c.org_id == org_id) & (machines.c.owner_id == user_id)
     connection.execute(update(machines).where(theirs).values(org_id="", shared=False))
+    connection.execute(delete(api_keys).where(api_keys.c.org_id == org_id, api_keys.c.user_id == user_id))
     connection.execute(delete(org_members).where(org_members.c.org_id == org_id, org_members.c.user_id == user_id))
 
 

@@ -40,5 +40,5 @@ __all__ = [
     "users",
 ]
 
-REVISION = "0013"
+REVISION = "0014"
 """The newest migration: what a fresh store is stamped with."""

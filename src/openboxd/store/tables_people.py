@@ -70,6 +70,9 @@ api_keys = Table(
     required("created_at", BigInteger),
     number("last_used_at"),
     number("expires_at"),
+    # The organization beyond which it does not reach; empty: it opens the whole account.
+    string("org_id"),
+    Column("kind", Text, nullable=False, server_default="member"),
     Index("ix_api_keys_digest", "digest", unique=True),
     Index("ix_api_keys_user", "user_id"),
 )

@@ -11,18 +11,19 @@ from openboxd.cli.base import Group
 from openboxd.cli.confirm import ask, need_terminal, yes_option
 from openboxd.cli.output import age, answer, iso, note, table
 from openboxd.cli.state import State, pass_state
+from openboxd.cli.types import complete_org
 from openboxd.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
     from openboxd.client.client import Client
     from openboxd.wire.boxd_api_pb2 import ApiKeyInfo, CreateApiKeyResponse
 
-HEAD = ("", "NAME", "KEY", "AGE", "LAST USED", "EXPIRES", "ID")
+HEAD = ("", "NAME", "KEY", "AGE", "LAST USED", "EXPIRES", "ORGANIZATION", "ID")
 
 
 @click.group(cls=Group)
 def keys() -> None:
-    """API keys: each opens the whole account, until it expires or is removed."""
+    """API keys: each opens the account, or what it has in one organization, until it expires or is removed."""
 
 
 @keys.command("create")
@@ -34,18 +35,30 @@ def keys() -> None:
     metavar="N",
     help="Seconds it lives (default: for ever).",
 )
+@click.option(
+    "--org", default="", metavar="ORG", shell_complete=complete_org, help="Let it not reach beyond this organization."
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["member", "org"]),
+    default="member",
+    show_default=True,
+    help="Of one for an organization: act as yourself there, or as the organization, on what is shared with it.",
+)
 @pass_state
-def create(state: State, name: str, expires_in_secs: int) -> None:
+def create(state: State, name: str, expires_in_secs: int, org: str, kind: str) -> None:
     """Make an API key called NAME and print it, and nothing else, on stdout.
 
-    It cannot be shown again: the daemon keeps a digest of it only.
+    It cannot be shown again: the daemon keeps a digest of it only. A key for an organization sees machines that are
+    in it, and nothing of the account; it goes when you leave the organization. Only who manages that can make one of
+    kind `org`: what such a key makes is shared with all members, and it may change and remove shared machines.
 
     \b
       export BOXD_API_KEY=$(boxd auth keys create laptop)
     """
 
     async def work(client: Client) -> CreateApiKeyResponse:
-        return await client.create_api_key(name, expires_in_secs)
+        return await client.create_api_key(name, expires_in_secs, org, kind)
 
     made = state.run(work)
     data = {"id": made.id, "name": name, "api_key": made.api_key, "expires_at": _moment(made.expires_at)}
@@ -66,6 +79,7 @@ def list_keys(state: State) -> None:
             age(key.created_at),
             f"{age(key.last_used_at)} ago" if key.last_used_at else "never",
             _moment(key.expires_at) or "never",
+            f"{key.org} ({key.kind})" if key.org else "",
             key.id,
         )
         for key in found
@@ -123,6 +137,8 @@ def as_json(key: ApiKeyInfo) -> dict[str, Any]:
         "created_at": _moment(key.created_at),
         "last_used_at": _moment(key.last_used_at),
         "expires_at": _moment(key.expires_at),
+        "org": key.org,
+        "kind": key.kind,
     }
 
 
