@@ -100,7 +100,7 @@ EXPECTED: dict[Kind, tuple[Is, ...]] = {
     Kind.USE: (G, G, U, G, G, G, U, U, G),
     Kind.MANAGE: (G, D, U, G, G, D, U, U, G),
     Kind.REMOVE: (G, D, U, D, G, D, U, U, G),
-    Kind.SHARE: (G, D, U, D, D, D, U, U, G),
+    Kind.SHARE: (G, D, U, D, D, D, U, U, D),
     Kind.SELF: (D, D, D, G, G, D, D, G, D),
     Kind.KEEP: (G, G, U, G, G, D, D, U, D),
     Kind.USAGE: (G, D, U, D, D, D, D, D, D),

@@ -48,6 +48,8 @@ async def test_the_organizations_own_key_is_an_admin_of_what_is_shared_and_nobod
     for work in (control.create_api_key(caller, "x", 0), control.save_snapshot(caller, "web", "x")):
         with pytest.raises(PermissionDenied, match="a key of an organization cannot"):
             await work
+    with pytest.raises(PermissionDenied):  # private again, it would speak as its owner to all that is theirs
+        await control.unshare(caller, "web")
     assert [org.name for org, _ in control.orgs(caller)] == ["team"]
 
 

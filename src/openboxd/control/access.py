@@ -30,6 +30,7 @@ class Role(StrEnum):
 
     OWNER = "owner"
     ADMIN = "admin"  # owner or admin of the organization that it is shared with
+    ORG = "organization"  # that it is shared with, by a key of its own
     MEMBER = "member"  # of that organization; also every other machine that is shared with it
     ITSELF = "itself"  # the machine speaks of itself
     NEIGHBOUR = "neighbour"  # another machine of the same owner speaks
@@ -38,6 +39,8 @@ class Role(StrEnum):
 MAY: dict[Role, frozenset[Act]] = {
     Role.OWNER: frozenset(Act),
     Role.ADMIN: frozenset(Act),
+    # Not SHARE: a machine that is private again speaks as its owner, whoever had got into it before.
+    Role.ORG: frozenset({Act.USE, Act.MANAGE, Act.REMOVE}),
     Role.MEMBER: frozenset({Act.USE}),
     Role.ITSELF: frozenset({Act.USE, Act.MANAGE}),
     Role.NEIGHBOUR: frozenset({Act.USE, Act.MANAGE, Act.REMOVE}),
@@ -104,7 +107,9 @@ class Access:
         if machine.owner_id == caller.user_id and not caller.is_org:
             return Role.OWNER
         found = [m for m in self._store.memberships(caller.user_id) if m.org_id == machine.org_id]
-        return Role.ADMIN if found and found[0].role in MANAGERS else Role.MEMBER
+        if not found or found[0].role not in MANAGERS:
+            return Role.MEMBER
+        return Role.ORG if caller.is_org else Role.ADMIN
 
     def ssh_keys(self, machine: Machine) -> Sequence[SshKey]:
         """The keys that may log in to a machine: those of all who may use it."""
