@@ -40,11 +40,13 @@ class MachineContract:
         )
         assert store.machine(machine.id) == machine
         assert store.machine_named(machine.name) == machine
+        assert store.machine_of_run("0123456789ab") == machine
         assert list(store.machines()) == [machine]
 
     def test_unknown_things_read_as_nothing(self, store: SqlStore) -> None:
         assert store.machine("nope") is None
         assert store.machine_named("nope") is None
+        assert store.machine_of_run("nope") is None and store.machine_of_run("") is None
         assert store.image("nope") is None
         assert store.image_named("nope") is None
         assert store.user("nope") is None

@@ -13,7 +13,7 @@ import time
 from openboxd.control import accounts, names
 from openboxd.control.keys import Account
 from openboxd.errors import InvalidArgument, PermissionDenied, Unauthenticated
-from openboxd.model import Caller, Machine, Token
+from openboxd.model import Caller, Machine, MachineStatus, Token
 
 PREFIX = "bxm_"
 LIFETIME = 900
@@ -33,9 +33,9 @@ class Inside(Account):
             Unauthenticated: the run is no machine's (any more), or its owner is being removed.
             PermissionDenied: the machine is isolated.
         """
-        key = "id" if names.is_uuid(origin) else "run_id"
-        machine = next((each for each in self._store.machines() if getattr(each, key) == origin), None)
-        if machine is None or not origin:
+        # Machines call often, so one row is read and not those of all.
+        machine = self._store.machine(origin) if names.is_uuid(origin) else self._store.machine_of_run(origin)
+        if machine is None or machine.status is MachineStatus.DESTROYED:
             raise Unauthenticated("this machine was restored, stopped or removed meanwhile; nothing was done")
         if machine.owner_id in self._leaving:
             raise Unauthenticated(f"the owner of machine '{machine.name}' is being removed; nothing was done")

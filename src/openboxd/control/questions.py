@@ -39,8 +39,8 @@ class Questions:
             NotFound: the run is no machine's (any more).
             NotSupported: nobody answers such a question.
         """
-        machine = next((machine for machine in self._store.machines() if machine.run_id == run_id), None)
-        if machine is None or not run_id:
+        machine = self._store.machine_of_run(run_id)
+        if machine is None:
             raise NotFound(f"run {run_id} is no machine's; stop and start the machine")
         match question.get("op"):
             case "keys":

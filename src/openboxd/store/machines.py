@@ -28,6 +28,11 @@ def by_name(connection: Connection, name: str) -> Machine | None:
     return _one(connection, table.c.name == name, _alive)
 
 
+def by_run(connection: Connection, run_id: str) -> Machine | None:
+    """The machine whose run this is now."""
+    return _one(connection, table.c.run_id == run_id, _alive) if run_id else None
+
+
 def alive(connection: Connection) -> Sequence[Machine]:
     """All but the destroyed ones, oldest first."""
     return _all(connection, _alive)

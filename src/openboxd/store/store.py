@@ -70,6 +70,10 @@ class SqlStore(Captures, Ways, Credentials, People):
         """The machine that bears this name now; destroyed ones have none."""
         return self._read(machines.by_name, name)
 
+    def machine_of_run(self, run_id: str) -> Machine | None:
+        """The machine whose run this is now."""
+        return self._read(machines.by_run, run_id)
+
     def machines(self) -> Sequence[Machine]:
         return self._read(machines.alive)
 
