@@ -58,7 +58,7 @@ class Hostile:
         while not self.visitor.closed.is_set() and any(self.left.values()):
             await self._send()
             try:
-                async with asyncio.timeout(2):
+                async with asyncio.timeout(LIMIT / 3):
                     await self.visitor.more(self._read)
             except TimeoutError:  # no window is opened any more
                 break
