@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 from rich.console import Console
 
 from bench import report
-from bench.host import describe
+from bench.host import describe, setting
 from bench.place import Options, Place
 from bench.progress import Tell, silent, telling
 from bench.result import Result
@@ -24,7 +26,7 @@ NAMES = ("save", "restore", "sleep", "fork", "new", "exec", "hold", "cycles", "g
 WARM = {"new": {"BOXD_WARM": "on"}}
 """What a benchmark's daemon is told besides. Elsewhere no template is made beside what is measured."""
 
-WIDE = 160
+WIDE = 220
 """Columns of tables that go into a file: none of their figures is cut."""
 
 SHORT = Options(short=True, runs=2, sizes=(1024,), rates=(10,))
@@ -33,15 +35,29 @@ SHORT = Options(short=True, runs=2, sizes=(1024,), rates=(10,))
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", nargs=-1, type=click.Choice(NAMES), metavar=f"[{'|'.join(NAMES)}]...")
-@click.option("--short", is_flag=True, help="A minute or two: shows that the benchmarks work, not how fast boxd is.")
-@click.option("--runs", type=click.IntRange(2), default=20, show_default=True, help="Runs of each kind.")
-@click.option("--memory", default="512,1024,4096", show_default=True, help="Sizes of guests, MiB.")
-@click.option("--dirty", default="0,10,100", show_default=True, help="Memory that a guest writes, MiB a second.")
+@click.option("--short", is_flag=True, help="Ten minutes, all: shows that the benchmarks work, not how fast boxd is.")
+@click.option(
+    "--runs",
+    type=click.IntRange(2),
+    default=20,
+    show_default=True,
+    help="Runs of each kind; growth and peers take a quarter, cycles ten times as many, exec none.",
+)
+@click.option(
+    "--memory", default="512,1024,4096", show_default=True, help="Sizes of guests, MiB: save, restore, sleep, growth."
+)
+@click.option(
+    "--dirty",
+    default="0,10,100",
+    show_default=True,
+    help="Memory that a guest writes, MiB a second: save, restore, sleep, fork, growth.",
+)
 def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str) -> None:
     """Measure boxd with real guests; all benchmarks unless some are named.
 
     Tables go to the terminal, JSON and plots to bench/results/, after each benchmark. Let nothing else run on the
     host meanwhile. All of them take hours; the first time an image is built, which takes some minutes.
+    Figures in one column are the median, the 99th percentile, the largest and how many there are; JSON has them all.
     """
     options = Options(short, runs, _numbers(memory), _numbers(dirty))
     if short:
@@ -73,11 +89,14 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 async def measure(lab: Lab, name: str, options: Options, tell: Tell = silent) -> Result:
-    """One sub-benchmark, on a daemon of its own."""
-    module = importlib.import_module(f"bench.{name}")
+    """One sub-benchmark, on a daemon of its own; its setting tells the host's load before anything was started."""
+    module, load = importlib.import_module(f"bench.{name}"), round(os.getloadavg()[0], 2)
     with lab.daemon(extra=WARM.get(name)) as daemon:
         async with direct(daemon) as client:
-            return await module.run(Place(daemon, client, options, tell))
+            place = Place(daemon, client, options, tell)
+            found = {"load_before": load, **await setting(place)}
+            result: Result = await module.run(place)
+            return replace(result, setting=found)
 
 
 if __name__ == "__main__":

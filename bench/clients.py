@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from bench.figures import quantile
+from bench.figures import spread
 from bench.result import Row
 
 LIMIT = 90.0
@@ -93,14 +93,10 @@ async def coming(visit: Visit, clients: int, pause: float) -> AsyncIterator[list
 
 def row(who: str, when: str, seen: Sequence[Seen]) -> Row:
     """The distribution of what clients had to wait; those that failed are counted apart."""
-    waits = [1000 * each.seconds for each in seen if not each.failure] or [0.0]
     return {
         "clients": who,
         "when": when,
         "n": len(seen),
         "failed": sum(bool(each.failure) for each in seen),
-        "p50 ms": quantile(waits, 0.5),
-        "p90 ms": quantile(waits, 0.9),
-        "p99 ms": quantile(waits, 0.99),
-        "max ms": max(waits),
+        "waits": spread([1000 * each.seconds for each in seen if not each.failure]),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from bench.figures import quantile, slope
+from bench.figures import slope, spread
 from bench.place import Place
 from bench.result import Curve, Plot, Result, Row
 from tests.guests.direct import sh
@@ -33,9 +33,8 @@ async def run(place: Place) -> Result:
     numbers = [float(number) for number in range(count)]
     row: Row = {
         "rounds": count,
-        "p50": quantile(took, 0.5),
-        "p99": quantile(took, 0.99),
-        "growth a round": slope(numbers, took) if count > 1 else 0.0,
+        "round": spread(took),
+        "growth a round": slope(numbers, took),
         "descriptors": f"{began[0]} -> {ended[0]}",
         "daemon MiB": f"{began[1]} -> {ended[1]}",
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy
 
@@ -12,16 +13,36 @@ def quantile(values: Sequence[float], share: float) -> float:
     return float(numpy.quantile(values, share))
 
 
-def summary(values: Sequence[float]) -> dict[str, float]:
-    """How often, the median, the 99th percentile and the largest."""
-    return {
-        "n": len(values),
-        "p50": quantile(values, 0.5),
-        "p99": quantile(values, 0.99),
-        "max": max(values),
-    }
+@dataclass(frozen=True)
+class Spread:
+    """What was measured again and again: how often, how it is distributed (None if never), and every sample."""
+
+    n: int
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    max: float | None
+    samples: Sequence[float]
+
+    def __str__(self) -> str:
+        if self.p50 is None or self.p99 is None or self.max is None:
+            return "-"
+        return " / ".join(map(_short, (self.p50, self.p99, self.max))) + f" ({self.n})"
 
 
-def slope(xs: Sequence[float], ys: Sequence[float]) -> float:
-    """What y grows by for each x: the line with the least squares."""
-    return float(numpy.polyfit(xs, ys, 1)[0])
+def _short(value: float) -> str:
+    """Three digits, or more before the point."""
+    return f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
+
+
+def spread(samples: Sequence[float]) -> Spread:
+    """The distribution of some samples, or of none."""
+    if not samples:
+        return Spread(0, None, None, None, None, ())
+    p50, p90, p99 = (quantile(samples, share) for share in (0.5, 0.9, 0.99))
+    return Spread(len(samples), p50, p90, p99, max(samples), tuple(samples))
+
+
+def slope(xs: Sequence[float], ys: Sequence[float]) -> float | None:
+    """What y grows by for each x: the line with the least squares. None if all x are the same."""
+    return float(numpy.polyfit(xs, ys, 1)[0]) if len(set(xs)) > 1 else None

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from bench.copies import used_mib
-from bench.figures import quantile
+from bench.figures import spread
 from bench.place import Place
 from bench.result import Result, Row
 from tests.guests.direct import sh
@@ -39,11 +39,9 @@ async def _measure(place: Place, rate: int) -> Row:
     return {
         "dirty MiB/s": rate,
         "runs": len(forks),
-        "pause p50": quantile(pauses, 0.5),
-        "pause p99": quantile(pauses, 0.99),
-        "fork p50": quantile(forks, 0.5),
-        "answer p50": quantile(answers, 0.5),
-        "answer p99": quantile(answers, 0.99),
+        "pause": spread(pauses),
+        "fork": spread(forks),
+        "answer": spread(answers),
         "a copy's MB": cost * 1.048576,
     }
 

@@ -67,7 +67,13 @@ async def run(place: Place) -> Result:
             await asyncio.to_thread(_restore, daemon, restores)
             await asyncio.sleep(PAUSE)
     rows = [*_rows("HTTPS", web, restores), *_rows("SSH", shell, restores)]
-    return Result("hold", "Waits of new connections", rows, _notes([*web, *shell], restores), [_plot(web, restores)])
+    return Result(
+        "hold",
+        "Waits of new connections (milliseconds)",
+        rows,
+        _notes([*web, *shell], restores),
+        [_plot(web, restores)],
+    )
 
 
 def _rows(who: str, seen: Sequence[Seen], restores: Restores) -> list[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from bench.copies import memory_mib, used_mib
-from bench.figures import quantile, slope
+from bench.figures import slope, spread
 from bench.place import Place
 from bench.result import Curve, Plot, Result, Row
 from openboxd.model import MIB
@@ -30,9 +30,8 @@ async def run(place: Place) -> Result:
     assert made == count, f"only {made} of {count} machines were made from the template"
     row: Row = {
         "machines": count,
-        "first answer p50": quantile(answers, 0.5),
-        "first answer p99": quantile(answers, 0.99),
-        "of it the call p50": quantile(calls, 0.5),
+        "first answer": spread(answers),
+        "of it the call": spread(calls),
         "all MiB of RAM": memory[-1],
         "MB of disk each": (used_mib(place) - before_disk) * 1.048576 / count,
         "growth a machine": slope(range(count), answers),

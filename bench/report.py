@@ -11,6 +11,7 @@ import matplotlib
 from rich.console import Console
 from rich.table import Table
 
+from bench.figures import Spread
 from bench.result import Result
 
 matplotlib.use("svg")  # before pyplot loads: there may be no display
@@ -20,8 +21,12 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def show(result: Result, console: Console) -> None:
-    """The table of a result, and its notes."""
-    table = Table(title=result.title, title_justify="left")
+    """What a result was measured under, its table, and its notes."""
+    if result.setting:
+        console.print(", ".join(f"{key} {value}" for key, value in result.setting.items()), highlight=False)
+    spreads = any(isinstance(value, Spread) for row in result.rows for value in row.values())
+    caption = "p50 / p99 / max (n)" if spreads else None
+    table = Table(title=result.title, title_justify="left", caption=caption, caption_justify="left")
     for name in result.rows[0] if result.rows else ():
         table.add_column(name, justify="left" if isinstance(result.rows[0][name], str) else "right")
     for row in result.rows:
@@ -32,6 +37,8 @@ def show(result: Result, console: Console) -> None:
 
 
 def _cell(value: object) -> str:
+    if value is None:
+        return "-"
     return f"{value:,.1f}" if isinstance(value, float) else str(value)
 
 

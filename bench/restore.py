@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 
-from bench.figures import quantile
+from bench.figures import spread
 from bench.place import Place
 from bench.result import Result, Row
 from tests.guests.direct import sh
@@ -52,10 +52,8 @@ def _columns(
     runs: Sequence[float], calls: Sequence[float], replies: Sequence[float], commands: Sequence[float]
 ) -> Row:
     return {
-        "guest runs p50": quantile(runs, 0.5),
-        "guest runs p99": quantile(runs, 0.99),
-        "call p50": quantile(calls, 0.5),
-        "reply p50": quantile(replies, 0.5),
-        "reply p99": quantile(replies, 0.99),
-        "command p50": quantile(commands, 0.5),
+        "guest runs": spread(runs),
+        "call": spread(calls),
+        "reply": spread(replies),
+        "command": spread(commands),
     }

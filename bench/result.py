@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Row = Mapping[str, object]
-"""Columns in the order they are shown; numbers are in the unit that the column's name ends with."""
+"""Columns in the order they are shown; numbers are in the unit that the column's name ends with or the title names.
+
+A `Spread` (figures.py) stands for all samples of a column. None is a figure that there is none of.
+"""
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,16 @@ class Plot:
 
 @dataclass(frozen=True)
 class Result:
-    """Everything of one sub-benchmark; `notes` are sentences that belong below its table."""
+    """Everything of one sub-benchmark.
+
+    Attributes:
+        notes: sentences that belong below its table.
+        setting: the guest and the host's load that it was measured with.
+    """
 
     name: str
     title: str
     rows: Sequence[Row]
     notes: Sequence[str] = ()
     plots: Sequence[Plot] = field(default=())
+    setting: Mapping[str, object] = field(default_factory=dict)

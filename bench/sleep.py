@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
-from bench.figures import quantile
+from bench.figures import spread
 from bench.place import Place
 from bench.result import Result, Row
 from tests.guests.direct import sh
@@ -26,7 +26,7 @@ async def run(place: Place) -> Result:
             async with place.busy(machine, rate):
                 figures = await _measure(place, machine, f"{size} MiB, {rate} MiB/s")
             row: Row = {"MiB": size, "dirty MiB/s": rate, "runs": place.options.runs}
-            rows.append({**row, **{f"{name} p50": quantile(took, 0.5) for name, took in figures.items()}})
+            rows.append({**row, **{name: spread(took) for name, took in figures.items()}})
     notes = (
         "suspend, resume: as the daemon tells them; wake runs: until the vCPUs go on, answers: until the agent has "
         "answered; replies: the call of the API until a first command in the guest has answered",

@@ -13,6 +13,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from bench import __main__, report
+from bench.clients import Seen, row
+from bench.figures import slope, spread
 from bench.place import Options
 from bench.progress import Tell, telling
 from bench.result import Result
@@ -53,3 +55,31 @@ def test_a_benchmark_that_fails_leaves_the_results_of_those_before(
     assert "new: machine 1 of 2" in done.output
     [written] = (tmp_path / "results").iterdir()
     assert [result["name"] for result in json.loads(written.read_text())["results"]] == ["new"]
+
+
+def test_a_median_of_nothing_is_shown_as_none() -> None:
+    file = io.StringIO()
+    rows = [row("SSH", "during restores", []), row("SSH", "in all", [Seen(0, 0.01), Seen(0, 9, "refused")])]
+    report.show(Result("hold", "Waits", rows), Console(file=file, width=120))
+    first, second = (line for line in file.getvalue().splitlines() if "SSH" in line)
+    assert [cell.strip() for cell in first.split("│")[3:6]] == ["0", "0", "-"]
+    assert second.split("│")[5].strip() == "10.0 / 10.0 / 10.0 (1)", "who failed is counted, and has no wait"
+
+
+def test_every_sample_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    [written] = report.write([Result("exec", "Commands", [{"alone": spread([3.0, 1.0, 8.0])}])], {}, "now")
+    [result] = json.loads(written.read_text())["results"]
+    alone = result["rows"][0]["alone"]
+    assert (alone["n"], alone["p50"], alone["max"], alone["samples"]) == (3, 3.0, 8.0, [3.0, 1.0, 8.0])
+
+
+def test_a_slope_needs_two_points() -> None:
+    assert slope([16, 16], [1, 2]) is None
+    assert slope([16, 32], [1, 17]) == pytest.approx(1)
+
+
+def test_the_help_tells_which_benchmarks_take_sizes_and_rates() -> None:
+    text = " ".join(CliRunner().invoke(__main__.main, ["-h"]).output.split())
+    assert "Sizes of guests, MiB: save, restore, sleep, growth." in text
+    assert "Memory that a guest writes, MiB a second: save, restore, sleep, fork, growth." in text
