@@ -1,125 +1,225 @@
-"""What a pause, a save and a restore grow with: memory that is used, checkpoints, disk size, files in the pool.
+"""What a pause, a save, its bytes and a restore grow with: memory, checkpoints, machines, the disk, the pool.
 
-RAM size and dirty rate are rows of `save` and `restore`, the number of machines is in `new`. A slope is fitted to
-each curve: nothing but bytes that changed may grow with what is only there.
+A slope is fitted to each curve: nothing but bytes that changed may grow with what is only there.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
-from bench.figures import quantile, slope
-from bench.place import Place
+from bench.figures import quantile, slope, spread
+from bench.place import GOLDEN_MIB, Options, Place
 from bench.result import Curve, Plot, Result, Row
 from openboxd.model import GIB
 from tests.guests.direct import sh
 from tests.lab import BOOTED, GOLDEN
 
-Cost = tuple[float, float, float]
-"""Milliseconds: pause, save until ready, restore until the call returns."""
+COSTS = {"pause": "ms", "save": "ms", "new MB": "MB", "restore": "ms"}
+"""What is measured, and its unit: pause, save until ready, bytes that only this save holds, the call of a restore."""
+
+Costs = dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class Series:
+    """What costs may grow with.
+
+    Attributes:
+        what, unit: names of the axis; numbers have no unit.
+        wanted: its points.
+        prepare: brings a place to such a point for the time of a block; gives the name of the machine to measure.
+        real: what the point really is, read while the measured checkpoint exists.
+    """
+
+    what: str
+    unit: str
+    wanted: Sequence[int]
+    prepare: Callable[[Place, int], AbstractAsyncContextManager[str]]
+    real: Callable[[Place, str], Awaitable[float]] | None = None
+
+
+def _series(options: Options) -> Sequence[Series]:
+    """Of a short form two points each: they show that it works."""
+    short = options.short
+    return (
+        Series("memory in use", "MiB", (0, 128) if short else (0, 100, 200, 400, 600), _fill),
+        Series("memory that is written", "MiB/s", (0, 10) if short else options.rates, _busy, Place.real_rate),
+        Series("checkpoints", "", (3, 5) if short else (3, 4, 6, 8, 10), _checkpoints, _listed),
+        Series("machines beside it", "", (0, 2) if short else (0, 4, 9, 19), _machines),
+        Series("files in the pool", "", (0, 2000) if short else (0, 5000, 20_000, 50_000), _files),
+        Series("size of the disk", "GiB", (16, 32) if short else (16, 32, 100), _disk, _disk_gib),
+        Series("RAM", "MiB", (512, GOLDEN_MIB) if short else options.sizes, _ram),
+    )
 
 
 async def run(place: Place) -> Result:
-    """Each on the prepared machine, taken back to its beginning first."""
-    short = place.options.short
-    series: Sequence[tuple[str, str, Sequence[int], Callable[[Place, int], Awaitable[None]]]] = (
-        ("memory in use", "MiB", (0, 128) if short else (0, 100, 200, 400, 600), _fill),
-        ("checkpoints", "number", (1, 3) if short else (1, 3, 5, 7, 9), _checkpoints),
-        ("files in the pool", "number", (0, 2000) if short else (0, 5000, 20_000, 50_000), _files),
-        ("size of the disk", "GiB", (16,) if short else (16, 32, 100), _disk),
-    )
+    """Each on the prepared machine, taken back to its beginning first; RAM on machines of their own."""
     rows: list[Row] = []
-    plots = []
-    for what, unit, xs, prepare in series:
-        costs = [await _measure(place, what, prepare, x) for x in xs]
-        rows += _rows(what, unit, xs, costs)
-        plots.append(_plot(what, unit, xs, costs))
-    return Result("growth", "What costs grow with (milliseconds)", rows, plots=plots)
+    plots: list[Plot] = []
+    for series in _series(place.options):
+        points = [await _measure(place, series, wanted) for wanted in series.wanted]
+        xs, costs = [x for x, _ in points], [cost for _, cost in points]
+        rows += _rows(series, xs, costs)
+        plots += _plots(series, xs, costs)
+    notes = ("new MB: what only the measured checkpoint holds; slopes: per unit of what it grows with",)
+    return Result("growth", "What costs grow with (milliseconds, MB)", rows, notes, plots)
 
 
-async def _measure(place: Place, what: str, prepare: Callable[[Place, int], Awaitable[None]], x: int) -> Cost:
-    """The medians of a few rounds after `prepare(x)`."""
-    client = place.client
-    place.tell(f"{what}: {x}")
-    if prepare is not _disk:
-        await client.restore(GOLDEN, BOOTED)
-    await prepare(place, x)
-    await _save(place, "warm")
-    costs = []
-    for _ in range(1 if place.options.short else max(3, place.options.runs // 4)):
-        done = await _save(place, "grown")
-        begun = time.monotonic()
-        await client.restore(GOLDEN, "grown")
-        costs.append((done.pause_us / 1000, float(done.duration_ms), 1000 * (time.monotonic() - begun)))
-        await client.remove_checkpoint(GOLDEN, "grown")
-    for info in await client.checkpoints(GOLDEN):
-        if info.name != BOOTED:
-            await client.remove_checkpoint(GOLDEN, info.name)
-    pauses, saves, restores = zip(*costs, strict=True)
-    return quantile(pauses, 0.5), quantile(saves, 0.5), quantile(restores, 0.5)
+async def _measure(place: Place, series: Series, wanted: int) -> tuple[float, Costs]:
+    """What x really is, and the costs of a few rounds there."""
+    client, x, costs = place.client, float(wanted), Costs({name: [] for name in COSTS})
+    place.tell(f"{series.what}: {wanted} {series.unit}")
+    async with series.prepare(place, wanted) as machine:
+        await _save(place, machine, "warm")
+        for _ in range(1 if place.options.short else max(3, place.options.runs // 4)):
+            await _round(place, machine, costs)
+            if series.real:
+                x = await series.real(place, machine)
+            await client.remove_checkpoint(machine, "grown")
+        for info in await client.checkpoints(machine):
+            if info.name != BOOTED:
+                await client.remove_checkpoint(machine, info.name)
+    return x, costs
 
 
-async def _save(place: Place, name: str) -> Any:
-    await place.client.save(GOLDEN, name)
-    done = await place.client.checkpoint_done(GOLDEN, name)
+async def _round(place: Place, machine: str, costs: Costs) -> None:
+    pause, ready, new = await _save(place, machine, "grown")
+    begun = time.monotonic()
+    await place.client.restore(machine, "grown")
+    for name, value in zip(COSTS, (pause, ready, new, 1000 * (time.monotonic() - begun)), strict=True):
+        costs[name].append(value)
+
+
+async def _save(place: Place, machine: str, name: str) -> tuple[float, float, float]:
+    """Milliseconds of the pause and until ready, and MB that only this checkpoint holds."""
+    await place.client.save(machine, name)
+    done = await place.client.checkpoint_done(machine, name)
     assert done.status == "ready", done
-    return done
+    return done.pause_us / 1000, float(done.duration_ms), (done.total_bytes - done.shared_bytes) / 1e6
 
 
-async def _fill(place: Place, mib: int) -> None:
-    if mib:
-        path = await place.put(GOLDEN, "fill.py")
-        await sh(place.client, f"setsid python3 {path} {mib} >/dev/null 2>&1 </dev/null &")
-        await sh(place.client, "for i in $(seq 600); do [ -s /tmp/filled ] && exit; sleep 0.1; done; exit 1")
+@asynccontextmanager
+async def _fresh(place: Place) -> AsyncIterator[str]:
+    """The prepared machine as it was in the beginning."""
+    await place.client.restore(GOLDEN, BOOTED)
+    yield GOLDEN
 
 
-async def _checkpoints(place: Place, count: int) -> None:
-    """So many with the one that every round makes; the prepared one is there, and one to compare with."""
-    for number in range(count - 2):
-        await sh(place.client, f"echo {number} > value")
-        await _save(place, f"c{number}")
+@asynccontextmanager
+async def _fill(place: Place, mib: int) -> AsyncIterator[str]:
+    async with _fresh(place) as machine:
+        if mib:
+            path = await place.put(machine, "fill.py")
+            await sh(place.client, f"setsid python3 {path} {mib} >/dev/null 2>&1 </dev/null &")
+            await sh(place.client, "for i in $(seq 600); do [ -s /tmp/filled ] && exit; sleep 0.1; done; exit 1")
+        yield machine
 
 
-async def _files(place: Place, count: int) -> None:
+@asynccontextmanager
+async def _busy(place: Place, rate: int) -> AsyncIterator[str]:
+    async with _fresh(place) as machine, place.busy(machine, rate):
+        yield machine
+
+
+@asynccontextmanager
+async def _checkpoints(place: Place, count: int) -> AsyncIterator[str]:
+    """So many with the one to compare with and the one that every round makes."""
+    async with _fresh(place) as machine:
+        for number in range(count - 2 - len(await place.client.checkpoints(machine))):
+            await sh(place.client, f"echo {number} > value")
+            await _save(place, machine, f"c{number}")
+        yield machine
+
+
+async def _listed(place: Place, machine: str) -> float:
+    return float(len(await place.client.checkpoints(machine)))
+
+
+@asynccontextmanager
+async def _machines(place: Place, count: int) -> AsyncIterator[str]:
+    """So many others that run, idle: forks of the prepared checkpoint."""
+    async with _fresh(place) as machine:
+        made = [await place.client.fork(machine, f"beside-{number}", checkpoint=BOOTED) for number in range(count)]
+        yield machine
+        for fork in made:
+            await place.client.destroy(fork.vm_id)
+
+
+@asynccontextmanager
+async def _files(place: Place, count: int) -> AsyncIterator[str]:
     directory = place.daemon.home / "pool" / "bench"
     directory.mkdir(exist_ok=True)
     for number in range(count):
         (directory / f"{number:06}").touch()
+    async with _fresh(place) as machine:
+        yield machine
+    for file in directory.iterdir():
+        file.unlink()
 
 
-async def _disk(place: Place, gib: int) -> None:
+@asynccontextmanager
+async def _disk(place: Place, gib: int) -> AsyncIterator[str]:
     """A larger disk, sparse like every disk. The guest boots from it: a capture knows the size it was taken with."""
-    machine = await place.client.machine(GOLDEN)
-    disk = place.daemon.home / "pool/machines" / machine.vm_id / "disk.raw"
-    if disk.stat().st_size < gib * GIB:
-        await place.client.stop(GOLDEN)
-        os.truncate(disk, gib * GIB)
-        await place.client.start(GOLDEN)
-        await sh(place.client, "systemctl is-system-running --wait || true; sudo udevadm settle")
+    async with _fresh(place) as machine:
+        if not place.options.short or await _disk_gib(place, machine) < gib:  # all that are compared have booted
+            disk = await _disk_file(place, machine)
+            await place.client.stop(machine)
+            await asyncio.to_thread(os.truncate, disk, gib * GIB)
+            await place.client.start(machine)
+            await place.settled(machine)
+        yield machine
 
 
-def _rows(what: str, unit: str, xs: Sequence[int], costs: Sequence[Cost]) -> list[Row]:
-    grows = [slope(xs, [cost[at] for cost in costs]) if len(xs) > 1 else 0.0 for at in range(3)]
+async def _disk_file(place: Place, machine: str) -> Path:
+    owner = (await place.client.machine(machine)).vm_id
+    return place.daemon.home / "pool/machines" / owner / "disk.raw"
+
+
+async def _disk_gib(place: Place, machine: str) -> float:
+    return (await _disk_file(place, machine)).stat().st_size / GIB
+
+
+@asynccontextmanager
+async def _ram(place: Place, mib: int) -> AsyncIterator[str]:
+    if mib == GOLDEN_MIB:
+        async with _fresh(place) as machine:
+            yield machine
+        return
+    machine = await place.machine(mib)
+    yield machine
+    await place.client.destroy(machine)
+
+
+def _rows(series: Series, xs: Sequence[float], costs: Sequence[Costs]) -> list[Row]:
+    slopes = {f"{name} slope": _told(slope(xs, _medians(costs, name))) for name in COSTS}
     return [
         {
-            "with": what,
-            "at": f"{xs[at]} {unit}",
-            "pause": costs[at][0],
-            "save": costs[at][1],
-            "restore": costs[at][2],
-            "pause slope": f"{grows[0]:.4f}",
-            "save slope": f"{grows[1]:.4f}",
-            "restore slope": f"{grows[2]:.4f}",
+            "with": series.what,
+            "at": f"{round(x, 1):,g} {series.unit}".strip(),
+            **{name: spread(samples) for name, samples in cost.items()},
+            **slopes,
         }
-        for at in range(len(xs))
+        for x, cost in zip(xs, costs, strict=True)
     ]
 
 
-def _plot(what: str, unit: str, xs: Sequence[int], costs: Sequence[Cost]) -> Plot:
-    names = ("pause", "save until ready", "restore")
-    points = [float(x) for x in xs]
-    curves = [Curve(name, points, [cost[at] for cost in costs]) for at, name in enumerate(names)]
-    return Plot(f"Cost of growth: {what}", unit, "ms", curves)
+def _told(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _medians(costs: Sequence[Costs], name: str) -> list[float]:
+    return [quantile(cost[name], 0.5) for cost in costs]
+
+
+def _plots(series: Series, xs: Sequence[float], costs: Sequence[Costs]) -> list[Plot]:
+    def plot(unit: str) -> Plot:
+        curves = [Curve(name, xs, _medians(costs, name)) for name, its in COSTS.items() if its == unit]
+        return Plot(f"Cost of growth: {series.what}", series.unit or "number", unit, curves)
+
+    return [plot("ms"), plot("MB")]
