@@ -1,9 +1,11 @@
-"""Several vCPUs: after every restore all of them run, and so does what was pinned to each."""
+"""Several vCPUs: after every restore, and in a fork, all of them run, and so does what was pinned to each."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+import time
 
 import pytest
 
@@ -13,10 +15,11 @@ from tests.guests import keeping
 from tests.guests.direct import CALL, direct, save, sh
 from tests.lab import GOLDEN, Daemon
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.timeout(600)]  # two guests that keep two vCPUs busy, on a busy host
 
 VCPUS = 2
 ROUNDS = 8
+TWIN = "twin"
 
 TICK = """
 import os, sys, time
@@ -28,23 +31,31 @@ while True:
 """
 
 
-async def _ticks(client: Client) -> list[str]:
+async def _ask(client: Client, question: str, machine: str = GOLDEN) -> str:
+    """The digest in an answer of the program that keeps memory busy."""
+    said = await sh(client, f"python3 pattern.py ask {keeping.SOCKET} {question}", machine)
+    return str(json.loads(said)["digest"])
+
+
+async def _ticks(client: Client, machine: str) -> list[str]:
     """What is pinned to each vCPU wrote last."""
-    return (await sh(client, f"for c in $(seq 0 {VCPUS - 1}); do cat /dev/shm/t$c; echo; done")).split()
+    return (await sh(client, f"for c in $(seq 0 {VCPUS - 1}); do cat /dev/shm/t$c; echo; done", machine)).split()
 
 
-async def _timers(client: Client) -> list[int]:
+async def _timers(client: Client, machine: str) -> list[int]:
     """Interrupts of the local timer, by vCPU."""
-    return [int(count) for count in (await sh(client, "grep LOC: /proc/interrupts")).split()[1 : 1 + VCPUS]]
+    counts = await sh(client, "grep LOC: /proc/interrupts", machine)
+    return [int(count) for count in counts.split()[1 : 1 + VCPUS]]
 
 
-async def _all_go_on(client: Client) -> None:
+async def _all_go_on(client: Client, machine: str = GOLDEN) -> None:
     """Until what is pinned to each vCPU has written again, and each has had interrupts of its timer."""
-    ticks, timers = await _ticks(client), await _timers(client)
+    assert (await sh(client, "nproc", machine)).strip() == str(VCPUS)
+    ticks, timers = await _ticks(client, machine), await _timers(client, machine)
     assert len(timers) == VCPUS, timers
     async with asyncio.timeout(CALL):
         while True:
-            now, after = await _ticks(client), await _timers(client)
+            now, after = await _ticks(client, machine), await _timers(client, machine)
             if len(ticks) < VCPUS:  # one was read in the middle of its writing
                 ticks = now
                 continue
@@ -53,7 +64,13 @@ async def _all_go_on(client: Client) -> None:
                 return
 
 
-async def test_all_vcpus_go_on_after_every_restore(daemon: Daemon) -> None:
+async def _nothing_stood_still(client: Client, machine: str = GOLDEN) -> None:
+    """Also by what the guest's kernel has seen."""
+    kernel = await sh(client, "sudo dmesg", machine)
+    assert not re.search(r"stall|lockup|hung task|blocked for more", kernel, re.IGNORECASE), kernel
+
+
+async def test_all_vcpus_go_on_after_every_restore_and_in_a_fork(daemon: Daemon) -> None:
     async with direct(daemon) as client:
         await client.resize(GOLDEN, VCPUS, GIB)
         assert (await sh(client, "nproc")).strip() == str(VCPUS)
@@ -64,13 +81,25 @@ async def test_all_vcpus_go_on_after_every_restore(daemon: Daemon) -> None:
             await sh(client, f"for i in $(seq 300); do test -s /dev/shm/t{number} && exit 0; sleep 0.1; done; exit 1")
         await sh(client, "setsid sh -c 'while :; do :; done' >/dev/null 2>&1 </dev/null &")  # one of them is busy
         for number in range(ROUNDS):
-            digest = keeping.ask(daemon, "scramble")["digest"]
+            digest = await _ask(client, "scramble")
             assert await save(client, "here") == "ready"
-            keeping.ask(daemon, "scramble")
+            await _ask(client, "scramble")
             await client.restore(GOLDEN, "here")
             await _all_go_on(client)
-            assert keeping.state(daemon)["digest"] == digest, number
-            assert (await sh(client, "nproc")).strip() == str(VCPUS)
+            assert await _ask(client, "state") == digest, number
             await client.remove_checkpoint(GOLDEN, "here")
-        kernel = await sh(client, "sudo dmesg")
-        assert not re.search(r"stall|lockup|hung task|blocked for more", kernel, re.IGNORECASE), kernel
+        await _forked(client)
+        await _nothing_stood_still(client)
+
+
+async def _forked(client: Client) -> None:
+    """The copy has as many vCPUs, and all of them go on in both, each with what it had in memory."""
+    digest, begun = await _ask(client, "state"), time.monotonic()
+    await client.fork(GOLDEN, TWIN)
+    print(f"forked: {time.monotonic() - begun:.2f} s")
+    await _all_go_on(client, TWIN)
+    await _all_go_on(client)
+    assert await _ask(client, "scramble") != digest
+    assert await _ask(client, "state", TWIN) == digest, "what the source writes is its own"
+    await _all_go_on(client, TWIN)
+    await _nothing_stood_still(client, TWIN)
