@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 USER = 1234
-STAGE = "/mnt"
+STAGE = RUN_ROOT / "stage"
 """Where things are put aside while what they are in is covered; in the daemon's own view only."""
 
 WAIT = 60.0
@@ -73,7 +73,7 @@ def ordinary(lab: Lab) -> Iterator[Daemon]:
     with lab.daemon(running=False) as daemon:
         daemon.close()
         shutil.rmtree(RUN_ROOT)
-        RUN_ROOT.mkdir()
+        STAGE.mkdir(parents=True)
         run("chown", "-R", f"{USER}:{USER}", daemon.home, RUN_ROOT)
         view = opening(SOURCE.parent, Path(sys.prefix), Path(sys.base_prefix), daemon.home)
         argv = f"setpriv --reuid {USER} --regid {USER} --clear-groups '{BOXD}' daemon run --home"
