@@ -237,12 +237,12 @@ async def test_a_copy_that_is_removed_while_it_is_made_is_gone(world: World) -> 
     untouched(world)
 
 
-async def waiting_for_its_turn(world: World, taken: AsyncExitStack) -> asyncio.Future[str]:
+async def waiting_for_its_turn(world: World, taken: AsyncExitStack, checkpoint: str = "") -> asyncio.Future[str]:
     """A fork `twin` that comes when all turns are taken."""
     turns = world.drivers.turns
     while not turns.all_taken:
         await taken.enter_async_context(turns.one())
-    forking = asyncio.ensure_future(fork(world, "twin"))
+    forking = asyncio.ensure_future(fork(world, "twin", checkpoint))
     starting = ("twin", MachineStatus.STARTING)
     await world.until(lambda: starting in [(m.name, m.status) for m in world.control.machines(OWNER)])
     assert "before load" not in world.steps
@@ -262,6 +262,36 @@ async def test_a_copy_waits_for_its_turn_and_can_be_removed_meanwhile(
         forking = await waiting_for_its_turn(world, taken)
     assert await forking == "twin"
     assert not world.drivers.turns.all_taken
+
+
+@pytest.mark.parametrize("removed", ["checkpoint", "machine"])
+async def test_what_a_waiting_copy_is_made_from_is_there_until_it_was_made(
+    world: World, monkeypatch: pytest.MonkeyPatch, removed: str
+) -> None:
+    monkeypatch.setattr(world.drivers.turns, "_patience", 3600.0)
+    await world.save("one")
+    (row,) = world.store.checkpoints(world.control.machine(OWNER, "web").id)
+    directory = world.pool.checkpoint_dir(row.machine_id, row.id)
+    async with AsyncExitStack() as taken:
+        forking = await waiting_for_its_turn(world, taken, "one")
+        work = (
+            world.control.remove_checkpoint(OWNER, "web", "one")
+            if removed == "checkpoint"
+            else world.control.destroy_machine(OWNER, "web")
+        )
+        removing = asyncio.ensure_future(work)
+        await world.until(
+            lambda: (
+                not world.store.checkpoints(row.machine_id)
+                or world.store.machine(row.machine_id).status is MachineStatus.DESTROYING
+            )
+        )
+        assert directory.exists()
+    assert await forking == "twin"
+    async with asyncio.timeout(LIMIT):
+        await removing
+    assert not directory.exists()
+    assert await world.sh("get v", "twin") == "1\n"
 
 
 @pytest.mark.parametrize("trouble", ["silent", "somebody else", "dead"])

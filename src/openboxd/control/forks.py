@@ -62,11 +62,11 @@ class Forks(Base):
         found = self._checkpoint_to_fork(source, checkpoint) if checkpoint else None
         machine = await self._creation.reserve(caller, new, _origin(source, found, new, given))
         try:
-            async with self._put_aside(caller, source, found) as (capture, label):
+            async with self._put_aside(caller, source, found, machine.name) as (capture, label):
                 await self._creation.furnish(machine, capture / "disk.raw", new.routes)
                 boots = found is None and await asyncio.to_thread(_is_a_disk, capture)
                 order = Start() if boots else StartFrom(capture, label)
-                job = self.team.worker(machine.id).submit(order, caller.user_id)
+                job = self.team.worker(machine.id).submit(order, caller.author)
                 if not boots:
                     await job.done()
         except BaseException:
@@ -89,14 +89,16 @@ class Forks(Base):
 
     @asynccontextmanager
     async def _put_aside(
-        self, caller: Caller, source: Machine, found: Checkpoint | None
+        self, caller: Caller, source: Machine, found: Checkpoint | None, copy: str
     ) -> AsyncIterator[tuple[Path, str]]:
         """The directory that the copy is made from, and what it is in words."""
         if found is not None:
             label = f"checkpoint '{found.name}' on machine '{source.name}'"
-            yield self._drivers.pool.checkpoint_dir(source.id, found.id), label
+            directory = self._drivers.pool.checkpoint_dir(source.id, found.id)
+            async with self._drivers.holds.hold(directory, f"machine '{copy}' is made from it"):
+                yield directory, label
             return
-        async with self._takes.of(self.team.worker(source.id), caller.user_id) as directory:
+        async with self._takes.of(self.team.worker(source.id), caller.author) as directory:
             yield directory, f"machine '{source.name}'"
 
     async def _give_up(self, machine: Machine) -> None:

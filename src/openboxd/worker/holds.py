@@ -24,6 +24,7 @@ class Holds:
     def __init__(self) -> None:
         self._reasons: dict[Path, list[str]] = {}
         self._unwanted: dict[Path, Discard] = {}
+        self._freed = asyncio.Event()
         self.leaving: set[Path] = set()  # directories of captures being removed: nobody begins to hold one of these
 
     @asynccontextmanager
@@ -36,6 +37,8 @@ class Holds:
             self._reasons[capture].remove(why)
             if not self._reasons[capture]:
                 del self._reasons[capture]
+                self._freed.set()
+                self._freed = asyncio.Event()
                 if discard := self._unwanted.pop(capture, None):
                     await to_the_end(asyncio.to_thread(discard, capture))
 
@@ -46,6 +49,11 @@ class Holds:
     def reasons(self, directory: Path) -> list[str]:
         """Why captures in this directory are held; empty if none is."""
         return sorted({why for path, found in self._reasons.items() if directory in path.parents for why in found})
+
+    async def until_free(self, directory: Path) -> None:
+        """Wait until this capture, or every capture in this directory, is held by nobody."""
+        while any(path == directory or directory in path.parents for path in self._reasons):
+            await self._freed.wait()
 
     async def drop(self, capture: Path, discard: Discard) -> None:
         """Discard a capture that nobody will ask for again: now, or when the last one who holds it lets go."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from openboxd.errors import BoxdError
 from openboxd.ports import Store
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.steps import to_the_end
 
 IMAGE = "image"
 """The journal's word for a build or a removal; recovery reads it."""
+
+log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -26,14 +30,24 @@ async def journalled(store: Store, digest: str) -> AsyncIterator[None]:
 
 async def drop_unrecorded(drivers: Drivers) -> int:
     """Discard images of which the journal says that something was done about them, and that are not on record; how
-    many. Any other that nobody knows stays: it is somebody's, if an older database was put back."""
+    many. Any other that nobody knows stays: it is somebody's, if an older database was put back. One that cannot be
+    discarded stays in the journal, for the next start."""
     count = 0
     for operation in drivers.store.open_operations():
         if operation.kind != IMAGE:
             continue
-        digest = str(operation.detail["digest"])
-        directory = drivers.pool.image_dir(digest)
-        if drivers.store.image(digest) is None and directory.exists():
-            await asyncio.to_thread(drivers.pool.discard, directory)
-            count += 1
+        try:
+            count += await _drop(drivers, str(operation.detail["digest"]))
+        except (BoxdError, OSError) as error:
+            log.warning("an image that nobody has on record could not be removed: %s", error)
+            continue
+        await drivers.store.end_operation(operation.id)
     return count
+
+
+async def _drop(drivers: Drivers, digest: str) -> int:
+    directory = drivers.pool.image_dir(digest)
+    if drivers.store.image(digest) is not None or not directory.exists():
+        return 0
+    await asyncio.to_thread(drivers.pool.discard, directory)
+    return 1

@@ -14,7 +14,7 @@ class Job:
 
     def __init__(self, order: Order, actor: str = "") -> None:
         self.order = order
-        self.actor = actor  # id of the user who gave it
+        self.actor = actor  # id of the user who gave it, or of an organization's key
         self.task: asyncio.Task[None] | None = None
         self.abandoned: set[str] = set()
         self.begun_at = time.monotonic()

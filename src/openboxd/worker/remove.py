@@ -46,6 +46,7 @@ async def drop_checkpoint(worker: MachineWorker, checkpoint: Checkpoint) -> None
     drivers = worker.drivers
     steps = worker.steps("remove")
     final = drivers.pool.checkpoint_dir(worker.id, checkpoint.id)
+    await drivers.holds.until_free(final)  # a copy that is made from it may be waiting for its turn
     await steps.run("discard", lambda: asyncio.to_thread(drivers.pool.discard, final))
     await steps.run("forget", lambda: drivers.store.delete_checkpoint(checkpoint.id))
 
@@ -58,6 +59,7 @@ async def destroy(worker: MachineWorker, job: Job) -> None:
     steps = worker.steps("destroy")
     await steps.run("end", lambda: end_present_run(worker, "the machine was removed"))
     machine_dir = drivers.pool.machine_dir(worker.id)
+    await drivers.holds.until_free(machine_dir)
     await steps.run("discard", lambda: asyncio.to_thread(drivers.pool.discard, machine_dir))
     for checkpoint in (*drivers.store.checkpoints(worker.id), *_removing(worker)):
         await drivers.store.delete_checkpoint(checkpoint.id)

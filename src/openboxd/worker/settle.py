@@ -14,6 +14,7 @@ from openboxd.worker.drivers import Drivers
 from openboxd.worker.each import Workers, each
 from openboxd.worker.events import RUN_ENDED, happened, note
 from openboxd.worker.hibernate import HIBERNATE, WAKE, settle_hibernation, settle_wake
+from openboxd.worker.images import IMAGE
 from openboxd.worker.job import Job
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Restore
@@ -35,8 +36,8 @@ async def finish_operations(drivers: Drivers, workers: Workers) -> int:
     """Restores past the point of no return are carried out, everything else begun is taken back."""
     operations = drivers.store.open_operations()
     for operation in operations:
-        if operation.kind == RESTART:
-            continue  # ends when the machine was started again
+        if operation.kind in (RESTART, IMAGE):
+            continue  # ends when the machine was started again, or the image settled
         worker = workers.get(operation.machine_id)
         if worker is not None:
             await _finish(worker, operation)
