@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from openboxd.api.inside import CALLS, PER_MACHINE
-from openboxd.api.inside_meter import SHARE, Meter, Shares
+from openboxd.api.inside_meter import OPEN_STREAMS, SHARE, Meter, Shares
 from openboxd.errors import Exhausted, InvalidArgument
 from openboxd.model import MIB
 from openboxd.wire import boxd_api_pb2 as pb
@@ -144,6 +144,10 @@ async def test_calls_that_are_not_read_are_so_many_and_no_more(doors: Doors) -> 
         assert (await BoxdApiStub(three).GetVm(pb.GetVmRequest(vm_id="web"))).name == "web"
 
 
+def begun(*streams: int) -> bytes:
+    return b"".join(frame(HEADERS, stream, b"x", 4) for stream in streams)
+
+
 def message(stream: int, size: int, promised: int) -> bytes:
     data = b"\0" + promised.to_bytes(4, "big") + bytes(size)
     return b"".join(frame(DATA, stream, data[begin : begin + 16384]) for begin in range(0, len(data), 16384))
@@ -153,7 +157,8 @@ def message(stream: int, size: int, promised: int) -> bytes:
 def test_what_is_held_is_counted_however_it_is_cut(cut: int) -> None:
     shares = Shares()
     meter = Meter(shares, "run")
-    said = PREFACE + frame(SETTINGS, 0) + message(1, 20_000, 20_000) + message(3, 500, 1000) + message(1, 40, 40)
+    said = PREFACE + frame(SETTINGS, 0) + begun(1, 3)
+    said += message(1, 20_000, 20_000) + message(3, 500, 1000) + message(1, 40, 40)
     for begin in range(0, len(said), cut):
         meter.inwards(said[begin : begin + cut])
     assert shares.held("run") == 40 + 500  # the last message of the first stream, and the part of the other
@@ -162,9 +167,46 @@ def test_what_is_held_is_counted_however_it_is_cut(cut: int) -> None:
     assert shares.held("run") == 500
     meter.inwards(frame(RST_STREAM, 3, bytes(4)))
     assert shares.held("run") == 0
-    meter.inwards(message(5, 9, 10))
+    meter.inwards(begun(5) + message(5, 9, 10))
+    assert shares.held("run") == 9
     meter.close()
     assert shares.held("run") == 0
+
+
+def test_data_that_comes_after_the_end_of_its_call_is_not_held() -> None:
+    shares = Shares()
+    meter = Meter(shares, "run")
+    meter.inwards(PREFACE)
+    for stream in range(1, 4 * OPEN_STREAMS, 2):
+        meter.inwards(begun(stream) + frame(DATA, stream, b"\0" + MIB.to_bytes(4, "big") + bytes(100)))
+        assert shares.held("run") == 100
+        refused = frame(HEADERS, stream, b"x", 5) if stream % 4 == 1 else frame(RST_STREAM, stream, bytes(4))
+        meter.outwards(refused)
+        meter.inwards(frame(DATA, stream, bytes(16384)) + frame(DATA, stream, bytes(9), 1))
+        assert shares.held("run") == 0
+    meter.inwards(begun(2**31 - 1) + frame(RST_STREAM, 2**31 - 1, bytes(4)) + begun(5) + message(5, 9, 10))
+    assert shares.held("run") == 9  # a high number that gRPC refused hides no call after it
+    meter.close()
+
+
+async def test_uploads_that_are_refused_while_they_come_do_not_end_the_connection(doors: Doors) -> None:
+    visitor, visit = doors.knock("api")
+    visitor.say(PREFACE + frame(SETTINGS, 0) + frame(SETTINGS, 0, b"", ACK))
+    unknown = pb.UploadFileChunk(vm_id="nope", path="/x", total_size=MIB).SerializeToString()
+    head, first = (
+        request_head("/boxd.api.v1.BoxdApi/UploadFileStream"),
+        b"\0" + bytes([0, 0, 0, len(unknown)]) + unknown,
+    )
+    for wave in [range(begin, begin + 48, 2) for begin in range(1, 3 * OPEN_STREAMS, 48)]:
+        for stream in wave:
+            visitor.say(frame(HEADERS, stream, head, 4) + frame(DATA, stream, first))
+        for stream in wave:
+            await visitor.until(frame(RST_STREAM, stream, bytes(4)))
+        for stream in wave:
+            visitor.say(message(stream, 100, 1000))  # was on its way
+    visitor.say(frame(PING, 0, b"are done"))
+    await visitor.until(frame(PING, 0, b"are done", ACK))
+    assert (doors.inside._shares.held(doors.run_of()), visit.done()) == (0, False)
 
 
 def test_what_no_client_does_ends_the_connection() -> None:
@@ -173,10 +215,10 @@ def test_what_no_client_does_ends_the_connection() -> None:
         Meter(shares, "run").inwards(PREFACE + frame(DATA, 1, bytes(9), 8))
     greedy = Meter(shares, "run")
     with pytest.raises(Exhausted, match="too many calls"):
-        greedy.inwards(PREFACE + b"".join(frame(DATA, stream, b"\0") for stream in range(1, 201, 2)))
+        greedy.inwards(PREFACE + begun(*range(1, 201, 2)))
     greedy.close()
     greedy = Meter(shares, "run")
     with pytest.raises(Exhausted, match="48 MiB"):
-        greedy.inwards(PREFACE + message(1, SHARE + 1, SHARE + 2))
+        greedy.inwards(PREFACE + begun(1) + message(1, SHARE + 1, SHARE + 2))
     greedy.close()
     assert shares.held("run") == 0

@@ -133,6 +133,8 @@ class Meter:
     def inwards(self, data: bytes) -> None:
         """Count what the machine sends. Raises Exhausted, InvalidArgument: the connection must be ended."""
         for frame, part, is_end in self._inwards.parts(data):
+            if is_end and frame.kind == HEADERS:
+                self._begin(frame.stream)
             if frame.kind == DATA and part:
                 if frame.flags & PADDED:
                     raise InvalidArgument("no client of gRPC pads its data")
@@ -152,17 +154,23 @@ class Meter:
         for number in list(self._streams):
             self._drop(number)
 
+    def _begin(self, number: int) -> None:
+        """A call begins, under whatever number: which ones gRPC takes up depends on more than a machine sends."""
+        self._streams.setdefault(number, _Stream())
+        if len(self._streams) > OPEN_STREAMS:
+            self.close()
+            raise Exhausted("a connection of a machine began too many calls and was ended")
+
     def _take(self, number: int, part: memoryview) -> None:
+        """Data of a call that has ended was on its way when the daemon ended it: gRPC drops that."""
+        stream = self._streams.get(number)
+        if stream is None:
+            return
         try:
-            self._shares.take(self._origin, self._stream(number).take(part))
+            self._shares.take(self._origin, stream.take(part))
         except Exhausted:
             self.close()  # at once, so that the machine's other connections go on
             raise
-
-    def _stream(self, number: int) -> _Stream:
-        if number not in self._streams and len(self._streams) >= OPEN_STREAMS:
-            raise Exhausted("a connection of a machine began too many calls and was ended")
-        return self._streams.setdefault(number, _Stream())
 
     def _drop(self, number: int) -> None:
         stream = self._streams.pop(number, None)
