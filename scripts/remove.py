@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from openboxd.client.config import config_path, read_config
@@ -30,7 +31,7 @@ DAEMON_LIMIT = 60.0
 
 MADE = (
     *("pool", "pool.xfs", "pool.xfs.new", ".pool.lock", "tls", "ssh", "caddy", "admin.key", "accel.json", "reserve"),
-    *("daemon.log", "demo-daemon.pid", "boxd.db-wal", "boxd.db-shm", "boxd.db.lock", "boxd.db"),
+    *("guards", "daemon.log", "demo-daemon.pid", "boxd.db-wal", "boxd.db-shm", "boxd.db.lock", "boxd.db"),
 )
 """What boxd makes in its data directory; last what tells that it is one."""
 
@@ -128,6 +129,8 @@ def remove_data(settings: Settings) -> None:
         else:
             path.unlink(missing_ok=True)
     shutil.rmtree(settings.run_dir, ignore_errors=True)
+    with suppress(OSError):
+        settings.run_dir.parent.rmdir()  # unless another home has sockets there
     if left := sorted(path.name for path in settings.home.iterdir()):
         raise Kept(f"{settings.home} stays, because boxd did not make {', '.join(left)} in it")
     settings.home.rmdir()

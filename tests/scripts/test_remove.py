@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -101,6 +102,16 @@ def test_the_bridge_of_this_home_goes(environ: dict[str, str]) -> None:
         assert not Path(f"/sys/class/net/{bridge}").exists()
     finally:
         subprocess.run(["ip", "link", "delete", bridge], check=False, capture_output=True)
+
+
+def test_all_that_boxd_keeps_in_its_home_is_known() -> None:
+    """Each file of a home that the sources name is one that is removed."""
+    top = SETUP.parents[1]
+    sources = [file.read_text() for file in (top / "src/openboxd").rglob("*.py")]
+    named = {name for text in sources for name in re.findall(r'\b(?:self|settings)\.home / "([^"]+)"', text)}
+    removed = (top / "scripts/remove.py").read_text()
+    assert {"guards", "pool"} <= named
+    assert [name for name in sorted(named) if f'"{name}"' not in removed] == []
 
 
 def test_what_boxd_did_not_make_stays(environ: dict[str, str], tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ LEAST_WIDTH = 40
 @click.command("doctor", cls=Command)
 @pass_state
 def doctor(state: State) -> None:
-    """Check the daemon's host: QEMU, acceleration, the pool, images.
+    """Check the daemon's host: QEMU, acceleration, the pool and its space, the programs it uses, networks, names.
 
     Without a daemon on this host it checks what can be checked without one, and says so. The exit status is 1 if
     something is missing that boxd cannot do without.

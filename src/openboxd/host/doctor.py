@@ -59,7 +59,7 @@ def accelerator(found: Accelerator) -> Finding:
         "acceleration",
         WARNING,
         f"machines run in software, several times slower: {found.reason}",
-        "use a host with working KVM",
+        "boxd image build, if there is no image yet; else a host with working KVM",
     )
 
 
@@ -82,7 +82,7 @@ def room(space: Space) -> Finding:
     if space.free_bytes >= ROOM_GOOD:
         return Finding("space", OK, text)
     verdict = WARNING if space.free_bytes >= ROOM_LEAST else MISSING
-    return Finding("space", verdict, text, "remove checkpoints or machines, or set BOXD_HOME to a larger filesystem")
+    return Finding("space", verdict, text, "remove checkpoints or machines, or enlarge BOXD_POOL_SIZE or BOXD_HOME")
 
 
 def program(name: str, purpose: str, *, needed: bool = True) -> Finding:
