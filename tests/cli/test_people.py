@@ -125,7 +125,8 @@ async def test_a_machine_is_shared_in_an_organization(house: House) -> None:
     refused = await bob("machine", "remove", "web", "-y")
     assert (refused.status, "only the owner of machine 'web' and the admins" in refused.err) == (1, True)
     assert (await house.ada("org", "member", "role", "team", "bob", "admin")).status == 0
-    assert (await bob("machine", "unshare", "web")).text == "machine web is private\n"
+    assert "only the owner of machine 'web' can share it" in (await bob("machine", "unshare", "web")).err
+    assert (await house.ada("machine", "unshare", "web")).text == "machine web is private\n"
     assert (await bob("machine", "list", "--json")).json == []
     assert [one["name"] for one in (await bob("auth", "--json")).json["organizations"]] == ["team"]
     assert (await bob("org", "leave", "team", "-y")).status == 0

@@ -74,12 +74,28 @@ async def test_a_shared_machine_is_used_by_members_and_managed_by_admins(people:
         "it is running and was not changed"
     )
     await control.set_member_role(people.owner, "team", "bob", OrgRole.ADMIN)
-    assert may(people, people.bob, machine.id) == set(Act)
-    await control.unshare(people.bob, "web")
+    assert may(people, people.bob, machine.id) == {Act.USE, Act.MANAGE, Act.REMOVE}
+    await control.unshare(people.owner, "web")
     assert may(people, people.bob, "web") == "VM 'web' not found"
     assert control.machine(people.owner, "web").org_id  # it still belongs there
     await control.share(people.owner, "web")
-    assert may(people, people.bob, "web") == set(Act)
+    assert may(people, people.bob, "web") == {Act.USE, Act.MANAGE, Act.REMOVE}
+
+
+async def test_an_admin_does_not_make_a_machine_private_that_then_speaks_as_its_owner(people: People) -> None:
+    """Whatever they have left to run in it would come to all that its owner has."""
+    control = people.world.control
+    web = await shared(people)
+    await make(people, "private")
+    await control.create_org(people.bob, "bobs")
+    await control.set_member_role(people.owner, "team", "bob", OrgRole.ADMIN)
+    for work in (control.unshare(people.bob, "web"), control.share(people.bob, "web", "bobs")):
+        with pytest.raises(PermissionDenied) as caught:
+            await work
+        assert caught.value.message == (
+            "only the owner of machine 'web' can share it or end that; it is running and was not changed"
+        )
+    assert seen(people, people.speaking(web)) == {"web"}
 
 
 async def test_members_have_checkpoints_and_events_with_the_machine(people: People) -> None:

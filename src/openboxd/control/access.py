@@ -22,7 +22,7 @@ class Act(StrEnum):
     USE = "use"  # everything that is not below: look, run, copy, save, restore, start, stop, lead traffic to it
     MANAGE = "change"  # its name, size, public ports, removal timer
     REMOVE = "remove"
-    SHARE = "share"  # or end that
+    SHARE = "share"  # or end that; its owner alone
 
 
 class Role(StrEnum):
@@ -38,8 +38,8 @@ class Role(StrEnum):
 
 MAY: dict[Role, frozenset[Act]] = {
     Role.OWNER: frozenset(Act),
-    Role.ADMIN: frozenset(Act),
     # Not SHARE: a machine that is private again speaks as its owner, whoever had got into it before.
+    Role.ADMIN: frozenset({Act.USE, Act.MANAGE, Act.REMOVE}),
     Role.ORG: frozenset({Act.USE, Act.MANAGE, Act.REMOVE}),
     Role.MEMBER: frozenset({Act.USE}),
     Role.ITSELF: frozenset({Act.USE, Act.MANAGE}),
@@ -202,10 +202,10 @@ def _denied(role: Role, act: Act, machine: Machine) -> PermissionDenied:
     if role is Role.ITSELF:
         hint = "; use 'boxd machine remove --self' in it" if act is Act.REMOVE else "; do that outside"
         return PermissionDenied(f"machine '{machine.name}' cannot {act} itself{hint}")
-    return PermissionDenied(
-        f"only the owner of machine '{machine.name}' and the admins of its organization can {act} it; "
-        f"it is {machine.status} and was not changed"
-    )
+    who, what = f"the owner of machine '{machine.name}' and the admins of its organization", f"{act} it"
+    if act is Act.SHARE:
+        who, what = f"the owner of machine '{machine.name}'", "share it or end that"
+    return PermissionDenied(f"only {who} can {what}; it is {machine.status} and was not changed")
 
 
 def _only(mine: Sequence[tuple[Org, Membership]]) -> tuple[Org, Membership]:

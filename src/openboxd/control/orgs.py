@@ -46,7 +46,7 @@ class Organizations(Base):
             raise PermissionDenied(f"only the owner of organization '{org.name}' can remove it")
         concerned = self._machines_of(org.id)
         members = {each.user_id for each in self._store.members(org.id)}
-        keys = self._keys_for(org, members)
+        keys = self._keys_for(org.id, members)
         await self._store.remove_org(org.id)
         self._credentials.cut_off(members, f"organization '{org.name}' was removed", keys)
         await self._record_end(caller, org, concerned)
@@ -92,7 +92,7 @@ class Organizations(Base):
                 raise PermissionDenied(f"only the owner of organization '{org.name}' can remove an admin")
         concerned = [machine for machine in self._machines_of(org.id) if machine.owner_id == member.user_id]
         others = {each.user_id for each in self._store.members(org.id)} - {member.user_id}
-        keys = self._keys_for(org, {member.user_id})
+        keys = self._keys_for(org.id, {member.user_id})
         await self._store.remove_member(org.id, member.user_id)
         self._credentials.cut_off({member.user_id}, f"its user left organization '{org.name}'", keys)
         if concerned:
@@ -101,9 +101,9 @@ class Organizations(Base):
         await self._record_end(caller, org, concerned)
         await self._let_reach(concerned)
 
-    def _keys_for(self, org: Org, user_ids: Collection[str]) -> Sequence[str]:
-        """The keys of these users that reach no further than the organization: they go with it."""
-        return [key.id for user_id in user_ids for key in self._store.api_keys(user_id) if key.org_id == org.id]
+    def _keys_for(self, org_id: str, user_ids: Collection[str]) -> Sequence[str]:
+        """The keys of these users that reach no further than the organization."""
+        return [key.id for user_id in user_ids for key in self._store.api_keys(user_id) if key.org_id == org_id]
 
     def _member(self, org: Org, who: str) -> Membership:
         names = {user.id: user.name for user in self._store.users()}
@@ -162,12 +162,8 @@ class Organizations(Base):
 
         Raises: NotFound, InvalidArgument, PermissionDenied."""
         machine = self.machine(caller, ref, Act.SHARE)
-        if org or not machine.org_id:
-            entered, _ = self._access.org(caller, org)
-            if all(member.user_id != machine.owner_id for member in self._store.members(entered.id)):
-                raise WrongState(f"the owner of machine '{machine.name}' is not in organization '{entered.name}'")
-            return await self._set_shared(caller, machine, entered.id, shared=True)
-        return await self._set_shared(caller, machine, machine.org_id, shared=True)
+        org_id = self._access.org(caller, org)[0].id if org or not machine.org_id else machine.org_id
+        return await self._set_shared(caller, machine, org_id, shared=True)
 
     async def unshare(self, caller: Caller, ref: str) -> Machine:
         """Close a machine to everybody but its owner; calls of others that stream are ended."""
@@ -177,17 +173,24 @@ class Organizations(Base):
     async def _set_shared(self, caller: Caller, machine: Machine, org_id: str, *, shared: bool) -> Machine:
         after = await self._store.update_machine(machine.id, org_id=org_id, shared=shared)
         await self._record(caller, machine, SHARE if shared else UNSHARE, self.org_name(org_id))
-        if machine.shared and not (shared and org_id == machine.org_id):
-            others = {m.user_id for m in self._store.members(machine.org_id)} - {machine.owner_id}
-            # What is shared can speak for the owner to what is shared, and no further.
-            speakers = [
-                m.id for m in self._machines_of(machine.org_id) if m.shared and m.owner_id == machine.owner_id
-            ]
-            self._credentials.cut_off(others, f"machine '{machine.name}' is not shared any more", speakers)
+        if machine.org_id not in ("", org_id) or (machine.shared and not shared):
+            self._cut_off_there(machine)
         if shared and not machine.shared:
             self._credentials.cut_off((), f"machine '{machine.name}' is shared now", [machine.id])
         await self._let_reach([after])
         return after
+
+    def _cut_off_there(self, machine: Machine) -> None:
+        """End what came to a machine by the organization that it was shared with, or belonged to."""
+        mine = self._keys_for(machine.org_id, {machine.owner_id})
+        if not machine.shared:
+            self._credentials.cut_off((), f"machine '{machine.name}' belongs to another organization now", mine)
+            return
+        others = {m.user_id for m in self._store.members(machine.org_id)} - {machine.owner_id}
+        # What is shared can speak for the owner to what is shared, and no further.
+        speakers = [m.id for m in self._machines_of(machine.org_id) if m.shared and m.owner_id == machine.owner_id]
+        why = f"machine '{machine.name}' is not shared any more"
+        self._credentials.cut_off(others, why, [*speakers, *mine])
 
     async def _record_end(self, caller: Caller, org: Org, machines: Sequence[Machine]) -> None:
         """These are shared with an organization no more, since it or their owner left."""

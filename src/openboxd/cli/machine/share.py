@@ -46,7 +46,8 @@ def share(state: State, machine: str, org: str) -> None:
 def unshare(state: State, machine: str) -> None:
     """Close machine NAME to everybody but its owner; what others do in it by boxd is cut off at once.
 
-    Who is logged in by SSH stays until their connection ends.
+    Only its owner can. Who is logged in by SSH stays until their connection ends. What others have left running in it
+    goes on, and may do from then on what the machine itself may: act as its owner.
     """
     state.run(lambda client: client.unshare(machine))
     answer(state, {"name": machine, "sharing": "private"}, f"machine {machine} is private")

@@ -46,8 +46,8 @@ def list_members(state: State, org: str) -> None:
 def role(state: State, org: str, name: str, role: str) -> None:
     """Give member NAME of organization ORG another role.
 
-    Admins manage members and shared machines, members use these. 'owner' passes the ownership on: you stay as an
-    admin.
+    Admins manage members, and change and remove shared machines; members use these. 'owner' passes the ownership
+    on: you stay as an admin.
     """
     state.run(lambda client: client.set_member_role(org, name, role))
     answer(state, {"org": org, "name": name, "role": role}, f"{name} is {role} of {org}")
