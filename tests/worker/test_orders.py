@@ -87,17 +87,20 @@ def test_a_running_machine_can_be_saved() -> None:
     assert admit(Save("cp_1", "a", "u_1"), situation()) == Accept()
 
 
+FIRST = {MachineStatus.SUSPENDED: "; resume it first", MachineStatus.HIBERNATED: "; wake it first"}
+
+
 @pytest.mark.parametrize("status", [s for s in MachineStatus if s is not MachineStatus.RUNNING])
 def test_a_save_needs_a_running_machine(status: MachineStatus) -> None:
     error = refusal(Save("cp_1", "a", "u_1"), situation(status))
     assert isinstance(error, WrongState)
-    assert str(error) == f"machine 'web' must be running to save a checkpoint; it is {status}"
+    assert str(error) == f"machine 'web' must be running to save a checkpoint; it is {status}{FIRST.get(status, '')}"
 
 
 @pytest.mark.parametrize("status", [s for s in MachineStatus if s is not MachineStatus.RUNNING])
 def test_a_snapshot_needs_a_running_machine(status: MachineStatus) -> None:
     error = refusal(SaveSnapshot("snap_1", "base", "u_1"), situation(status))
-    assert str(error) == f"machine 'web' must be running to save a snapshot; it is {status}"
+    assert str(error) == f"machine 'web' must be running to save a snapshot; it is {status}{FIRST.get(status, '')}"
 
 
 def test_a_snapshot_needs_room_and_counts_for_nothing_else() -> None:

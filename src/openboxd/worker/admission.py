@@ -225,7 +225,10 @@ def _change_verdict(order: Rename | Resize, machine: Machine) -> Verdict:
 def _save_refusal(order: Save | SaveSnapshot, situation: Situation) -> BoxdError | None:
     machine, what = situation.machine, "checkpoint" if isinstance(order, Save) else "snapshot"
     if machine.status is not MachineStatus.RUNNING:
-        return WrongState(f"machine '{machine.name}' must be running to save a {what}; it is {machine.status}")
+        advice = _advice(machine) if machine.status in ASLEEP else ""
+        return WrongState(
+            f"machine '{machine.name}' must be running to save a {what}; it is {machine.status}{advice}"
+        )
     if isinstance(order, Save) and (refusal := _limit_refusal(situation)):
         return refusal
     needed = bytes_needed(situation)
