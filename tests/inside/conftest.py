@@ -108,17 +108,23 @@ class Doors:
 
 
 @pytest.fixture
-async def doors() -> AsyncIterator[Doors]:
+async def world() -> AsyncIterator[World]:
     """With a machine web that runs."""
     base = Path(tempfile.mkdtemp(prefix="boxd-in-"))
     base.chmod(0o755)
     world = World(base / "home")
     await world.start()
     await world.machine()
-    async with doors_of(world) as opened:
-        yield opened
+    yield world
     await world.close()
     shutil.rmtree(base)
+
+
+@pytest.fixture
+async def doors(world: World) -> AsyncIterator[Doors]:
+    """With a machine web that runs."""
+    async with doors_of(world) as opened:
+        yield opened
 
 
 @asynccontextmanager

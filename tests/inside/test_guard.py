@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 
 from tests.inside.commands import boxd, frame, heard, outcome, start
 from tests.inside.conftest import LIMIT, Doors, Visitor
 from tests.worker.world import OWNER
 
 
-def checkpoints(doors: Doors) -> list[str]:
-    return [each.name for each in doors.world.store.checkpoints(doors.machine_id())]
+def checkpoints(doors: Doors, name: str = "web") -> list[str]:
+    return [each.name for each in doors.world.store.checkpoints(doors.machine_id(name))]
 
 
 async def known(visitor: Visitor) -> bytes:
@@ -27,6 +28,14 @@ async def guard(doors: Doors, *args: str, **how) -> tuple[Visitor, asyncio.Task[
     if args[-1] != "cat":  # which runs as long as there is no end
         visitor.say(frame(b"E"))
     return visitor, task, await known(visitor)
+
+
+async def running(doors: Doors, *args: str) -> tuple[Visitor, asyncio.Task[None], bytes]:
+    """One whose command runs, and says again what it is told."""
+    visitor, task, name = await guard(doors, *args, "--", "cat")
+    visitor.say(frame(b"I", b"it runs"))
+    await visitor.until(b"it runs")
+    return visitor, task, name
 
 
 async def test_a_command_that_succeeds_leaves_the_machine_and_no_checkpoint(doors: Doors) -> None:
@@ -69,6 +78,15 @@ async def test_a_machine_that_is_named_by_its_id_is_itself_too(doors: Doors) -> 
     assert outcome(again).status == 5 and "machine web is back" in outcome(again).err, outcome(again)
 
 
+async def test_a_machine_that_is_renamed_meanwhile_is_taken_back(doors: Doors) -> None:
+    visitor, _, _ = await running(doors)
+    await doors.world.control.rename_machine(OWNER, "web", "shop")
+    visitor.say(frame(b"K", bytes([signal.SIGINT])))
+    await doors.world.until(lambda: not doors.inside.commands.running(doors.machine_id("shop")))
+    assert "is back at checkpoint guard-" in outcome(visitor).err, outcome(visitor)
+    assert checkpoints(doors, "shop") == []
+
+
 async def test_its_outcome_is_nobody_elses(doors: Doors) -> None:
     await doors.world.machine("db")
     visitor, task, name = await guard(doors, "--", "true")
@@ -105,9 +123,7 @@ async def test_who_leaves_interrupts_it_and_the_machine_goes_back(doors: Doors) 
 
 async def test_what_somebody_else_restored_meanwhile_stands(doors: Doors) -> None:
     await doors.world.save("theirs")
-    visitor, task, name = await guard(doors, "--", "cat")
-    visitor.say(frame(b"I", b"it runs"))
-    await visitor.until(b"it runs")
+    visitor, task, name = await running(doors)
     await doors.world.control.restore_checkpoint(OWNER, "web", "theirs")
     run = doors.run_of()
     visitor.lose()

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from openboxd.api.inside_guards import GuardNote, GuardNotes
+from openboxd.api.inside_nursery import Nursery
+from openboxd.errors import Unavailable
 from openboxd.model import MachineStatus
-from tests.inside.commands import Outcome, frame, outcome
+from tests.inside.commands import Outcome, frame, outcome, start
 from tests.inside.conftest import LIMIT, Doors, doors_of
-from tests.inside.test_guard import checkpoints, guard
+from tests.inside.test_guard import checkpoints, running
 from tests.worker.world import OWNER, World
-
-
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
-    """With a machine web that runs."""
-    base = Path(tempfile.mkdtemp(prefix="boxd-in-"))
-    base.chmod(0o755)
-    world = World(base / "home")
-    await world.start()
-    await world.machine()
-    yield world
-    await world.close()
-    shutil.rmtree(base)
 
 
 def notes(world: World) -> GuardNotes:
@@ -38,9 +23,7 @@ def notes(world: World) -> GuardNotes:
 async def cut_off(world: World, *args: str) -> bytes:
     """A guard whose command runs when the daemon ends; the name that the guest's side asks for it by."""
     async with doors_of(world) as doors:
-        visitor, task, name = await guard(doors, *args, "--", "cat")
-        visitor.say(frame(b"I", b"it runs"))
-        await visitor.until(b"it runs")
+        visitor, task, name = await running(doors, *args)
         assert len(notes(world).left()) == 1
         visitor.lose("boxd stops")
         await asyncio.wait_for(task, LIMIT)
@@ -48,16 +31,17 @@ async def cut_off(world: World, *args: str) -> bytes:
     return name
 
 
-async def asked(doors: Doors, name: bytes) -> Outcome:
+async def asked(doors: Doors, name: bytes, machine: str = "web") -> Outcome:
     """What the guest's side is told that asks again."""
-    visitor, task = doors.knock("cli")
+    visitor, task = doors.knock("cli", machine)
     visitor.say(frame(b"A", name))
     await asyncio.wait_for(task, LIMIT)
     return outcome(visitor)
 
 
-async def settled(doors: Doors) -> None:
-    await doors.world.until(lambda: not doors.inside.commands.running(doors.machine_id()))
+async def settled(doors: Doors, name: str = "web") -> None:
+    """Until none of a machine's commands runs."""
+    await doors.world.until(lambda: not doors.inside.commands.running(doors.machine_id(name)))
 
 
 async def test_the_machine_is_taken_back_and_the_guest_is_told(world: World) -> None:
@@ -67,10 +51,60 @@ async def test_the_machine_is_taken_back_and_the_guest_is_told(world: World) -> 
         await world.until(lambda: doors.run_of() != before)
         done = await asked(doors, name)
         assert done.status == 125, done
-        assert "boxd was restarted while the command ran; machine web is back at checkpoint guard-" in done.err
+        assert "as by a restart of boxd, while the command ran; machine web is back at checkpoint guard-" in done.err
         assert "which was removed" in done.err
         assert checkpoints(doors) == []
     assert notes(world).left() == []
+
+
+@pytest.mark.parametrize("typed", [(), ("web",)])
+async def test_a_machine_that_is_renamed_meanwhile_is_taken_back(world: World, typed: tuple[str, ...]) -> None:
+    name = await cut_off(world, *typed)
+    await world.control.rename_machine(OWNER, "web", "shop")
+    async with doors_of(world) as doors:
+        done = await asked(doors, name, "shop")
+        assert "machine shop is back at checkpoint guard-" in done.err, done
+        assert checkpoints(doors, "shop") == []
+
+
+async def test_a_guard_of_another_machine_ends_with_the_daemon(world: World) -> None:
+    await world.machine("db")
+    async with doors_of(world) as doors:
+        before = doors.run_of("db")
+        visitor, _ = doors.knock("cli")
+        visitor.say(start("machine", "guard", "db", "--", "cat"))
+        visitor.say(frame(b"I", b"it runs"))
+        await visitor.until(b"it runs")
+        visitor.lose("boxd stops")
+    assert notes(world).left() == []
+    async with doors_of(world) as doors:
+        await settled(doors)
+        assert (doors.run_of("db"), len(checkpoints(doors, "db"))) == (before, 1)
+
+
+async def test_what_cannot_be_carried_on_is_not_at_a_later_start(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was done in the machine since then would be lost."""
+    name = await cut_off(world)
+    before = world.control.machine(OWNER, "web").run_id
+    tries = 0
+
+    async def begin(*_: object) -> None:
+        nonlocal tries
+        tries += 1
+        raise Unavailable("the daemon could not start the command; try again")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Nursery, "begin", begin)
+        async with doors_of(world) as doors:
+            await settled(doors)
+            done = await asked(doors, name)
+            assert done.status == 125 and "could not start the command" in done.err, done
+    assert tries == 2
+    async with doors_of(world) as doors:
+        await settled(doors)
+        assert (doors.run_of(), len(checkpoints(doors))) == (before, 1)
 
 
 async def test_what_was_asked_to_be_kept_is_kept(world: World) -> None:

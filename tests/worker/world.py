@@ -168,7 +168,7 @@ class World:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait until something that nobody tells of is so."""
-        for _ in range(2000):
+        for _ in range(6000):  # 30 s
             if condition():
                 return
             await asyncio.sleep(0.005)

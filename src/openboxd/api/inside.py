@@ -82,7 +82,7 @@ class Inside:
     def __init__(self, service: Service, run_dir: Path, guards: Path) -> None:
         self._service = service
         self._socket = run_dir / SOCKET
-        self.commands = Commands(run_dir / COMMANDS, guards)
+        self.commands = Commands(run_dir / COMMANDS, guards, service.machine_inside, self._serving_commands)
         self._open: dict[str, int] = {}
         self._calls: Counter[str] = Counter()
         self._shares = Shares()
@@ -97,7 +97,7 @@ class Inside:
         """
         machine = self._service.machine_inside(run_id)
         if door == CLI:
-            await self.commands.serve(machine, connection, self._serving_commands(machine.id))
+            await self.commands.serve(machine, connection)
         elif door == API:
             if self._open.get(run_id, 0) >= PER_MACHINE or sum(self._open.values()) >= ALTOGETHER:
                 raise Exhausted(f"machine '{machine.name}' has too many connections to the API")
@@ -179,7 +179,7 @@ class Inside:
         remove(self._socket)
         server.add_insecure_port(f"unix:{self._socket}")
         await server.start()
-        self.commands.resume(self._service.machine_inside, self._serving_commands)
+        self.commands.resume()
         try:
             yield
         finally:

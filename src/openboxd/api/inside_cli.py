@@ -4,7 +4,7 @@ The command is a process of its own (`openboxd.cli.inside`) that can reach nothi
 comes over that is the machine's, by the run whose channel brought the command. It is ended when the guest's side
 goes, unless it asked to be kept over a restore of its own machine: then the process in the restored guest, which is
 the one of the captured moment, comes back and asks what became of it. Such a command, a guard, is carried on by the
-next daemon if this one ends before it.
+next daemon if this one ends before it; and once by this one if it was cut off otherwise.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import secrets
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from openboxd.api.inside_guards import GuardNote, GuardNotes
 from openboxd.api.inside_nursery import Nursery
-from openboxd.api.inside_run import Run, Serve
+from openboxd.api.inside_run import REFUSED, Run, Serve
 from openboxd.api.inside_wire import SIGNALS, Frames, Start, parse_size, parse_start
 from openboxd.errors import BoxdError, Exhausted, Interrupted, InvalidArgument
 from openboxd.host.files import make_directory
@@ -32,29 +33,40 @@ PER_MACHINE, ALTOGETHER = 8, 128
 KEEP = 600.0
 """Seconds for which the outcome of a command that outlives a restore is kept."""
 
-REFUSED = 125
-
 log = logging.getLogger(__name__)
 
 
 class Commands:
     """The commands of all machines."""
 
-    def __init__(self, directory: Path, guards: Path) -> None:
+    def __init__(
+        self, directory: Path, guards: Path, machine_of: Callable[[str], Machine], api: Callable[[str], Serve]
+    ) -> None:
+        """
+        Args:
+            directory: where the commands have their roots.
+            guards: where guards are noted.
+            machine_of: the machine of an id. Raises BoxdError: there is none any more.
+            api: serves what a command says for the machine of an id.
+        """
         self._directory = directory
         self._guards = GuardNotes(guards)
+        self._machine_of = machine_of
+        self._api = api
+        self._closing = False
+        self._unsettled: dict[str, GuardNote] = {}  # guards that are carried on if they are cut off
         self._nursery = Nursery()
         self._runs: dict[str, Run] = {}
         self._work: dict[str, asyncio.Task[None]] = {}
 
-    async def serve(self, machine: Machine, connection: GuestConnection, api: Serve) -> None:
+    async def serve(self, machine: Machine, connection: GuestConnection) -> None:
         """One connection of a guest's command. Raises Interrupted if the guest goes first."""
         frames = Frames(connection)
         try:
             first = await frames.read()
             if first is None:
                 return
-            run = self._begin(machine, frames, api, *first)
+            run = self._begin(machine, frames, *first)
             await self._attend(run, frames)
         except Interrupted:
             raise
@@ -66,7 +78,7 @@ class Commands:
         """How many commands of a machine run now."""
         return sum(self._runs[ident].machine_id == machine_id for ident in self._work)
 
-    def _begin(self, machine: Machine, frames: Frames, api: Serve, kind: bytes, payload: bytes) -> Run:
+    def _begin(self, machine: Machine, frames: Frames, kind: bytes, payload: bytes) -> Run:
         """The command that is asked for: a new one, or one that its machine was restored under."""
         if kind == b"A":
             found = self._runs.get(payload.decode("ascii", "replace"))
@@ -81,39 +93,43 @@ class Commands:
                 f"{PER_MACHINE} boxd commands run in machine '{machine.name}' already; wait for one to end"
             )
         start, ident = parse_start(payload), secrets.token_hex(16)
-
-        def noted(checkpoint: str, ended: int | None) -> None:
-            self._guards.put(GuardNote(ident, machine.id, start.args, checkpoint, ended))
-
-        run = Run(ident, machine.id, frames, noted)
-        self._carry_out(run, machine, start, api)
+        run = Run(ident, machine.id, frames, partial(self._note, ident, machine.id, start.args))
+        self._carry_out(run, machine, start)
         return run
 
-    def resume(self, machine_of: Callable[[str], Machine], api: Callable[[str], Serve]) -> None:
-        """Carry on the guards that were under way when the last daemon ended.
+    async def _note(
+        self, ident: str, machine_id: str, args: tuple[str, ...], checkpoint: str, ended: int | None
+    ) -> None:
+        note = self._unsettled[ident] = GuardNote(ident, machine_id, args, checkpoint, ended)
+        await asyncio.to_thread(self._guards.put, note)  # which waits for the disk
 
-        Args:
-            machine_of: the machine of an id. Raises BoxdError: there is none any more.
-            api: serves what a command says for the machine of an id.
-        """
+    def resume(self) -> None:
+        """Carry on the guards that were under way when the last daemon ended."""
         shutil.rmtree(self._directory, ignore_errors=True)  # what commands of a killed daemon had left of their world
         for note in self._guards.left():
-            try:
-                machine = machine_of(note.machine_id)
-            except BoxdError as error:
-                log.warning("the guard with checkpoint %s is not carried on: %s", note.checkpoint, error)
+            run = Run(note.ident, note.machine_id, None, partial(self._note, note.ident, note.machine_id, note.args))
+            if self._carry_on(run, note):
+                self._unsettled[note.ident] = note
+            else:
                 self._guards.forget(note.ident)
-                continue
-            log.info("machine %s: carrying on the guard with checkpoint %s", machine.id, note.checkpoint)
-            run = Run(note.ident, machine.id, None, lambda checkpoint, ended: None)
-            run.kept_over = True
-            start = Start(note.carried_on(), "/", False, (False, False, False), (80, 24), ())
-            self._carry_out(run, machine, start, api(machine.id))
 
-    def _carry_out(self, run: Run, machine: Machine, start: Start, api: Serve) -> None:
+    def _carry_on(self, run: Run, note: GuardNote) -> bool:
+        """Do what is left of a guard that was cut off; whether its machine is still there."""
+        try:
+            machine = self._machine_of(note.machine_id)
+        except BoxdError as error:
+            log.warning("the guard with checkpoint %s is not carried on: %s", note.checkpoint, error)
+            return False
+        log.info("machine %s: carrying on the guard with checkpoint %s", machine.id, note.checkpoint)
+        run.keep_over()
+        self._carry_out(run, machine, Start(note.carried_on(), "/", False, (False, False, False), (80, 24), ()))
+        return True
+
+    def _carry_out(self, run: Run, machine: Machine, start: Start) -> None:
         self._runs[run.id] = run
         make_directory(self._directory)
-        work = run.carry_out(self._nursery, self._directory / run.id[:12], machine.name, start, api)
+        root = self._directory / run.id[:12]
+        work = run.carry_out(self._nursery, root, machine.name, start, self._api(machine.id))
         task = self._work[run.id] = asyncio.create_task(work, name=f"command of machine {machine.name}")
         task.add_done_callback(lambda done: self._ended(run, done))
 
@@ -121,8 +137,11 @@ class Commands:
         del self._work[run.id]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a command of machine %s failed", run.machine_id, exc_info=error)
+        note = self._unsettled.pop(run.id, None)
+        if run.status is None and note is not None and not self._closing and self._carry_on(run, note):
+            return  # once and now: later, what was done in the machine since then would be lost
         run.end()
-        if run.status is not None:  # else it goes on with the next daemon
+        if run.status is not None or not self._closing:  # else it goes on with the next daemon
             self._guards.forget(run.id)
         if not run.kept_over:
             del self._runs[run.id]
@@ -164,6 +183,7 @@ class Commands:
 
     async def close(self) -> None:
         """End all commands."""
+        self._closing = True
         for task in list(self._work.values()):
             task.cancel()
         if self._work:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import asyncio
 import contextlib
+import errno
 import json
 import logging
 import os
@@ -22,6 +23,9 @@ PACKET = 120 * 1024
 """Bytes of a job: below what the other side reads at once, and what a socket takes as one packet."""
 START_LIMIT = 60.0
 """Seconds until a command has begun; the first one waits until the program is loaded."""
+
+GONE = (ConnectionError, TimeoutError)
+"""Faults of the process itself: it has ended or does not answer. Any other is one command's, as of descriptors."""
 
 log = logging.getLogger(__name__)
 
@@ -67,10 +71,11 @@ class Nursery:
             async with self._busy:
                 async with asyncio.timeout(START_LIMIT):
                     handle = await self._ask(packet, [*streams, tells])
-        except (OSError, TimeoutError) as error:
+        except OSError as error:
             os.close(told)
             log.warning("a command of a machine could not be started: %s", error)
-            await self.close()
+            if isinstance(error, GONE):
+                await self.close()
             raise Unavailable("the daemon could not start the command; try again") from None
         except BaseException:
             os.close(told)
@@ -92,8 +97,10 @@ class Nursery:
         finally:
             loop.remove_reader(control)
         data, handles, _, _ = socket.recv_fds(control, 16, 1)
-        if not data or not handles:
-            raise OSError("the process that commands are born from has ended")
+        if not data:
+            raise ConnectionResetError("the process that commands are born from has ended")
+        if not handles:  # without which it cannot be ended: it ends once its streams and its socket are gone
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         os.set_inheritable(handles[0], False)
         return handles[0]
 
@@ -102,8 +109,12 @@ class Nursery:
             await self.close()
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             ours.setblocking(False)
-            with theirs:
-                self._process = await _start(theirs)
+            try:
+                with theirs:
+                    self._process = await _start(theirs)
+            except BaseException:
+                ours.close()
+                raise
             self._control = ours
         return self._control
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 import os
 import secrets
 import shutil
@@ -31,8 +32,10 @@ KEPT_OUTPUT = 64 * 1024
 CHUNK = 16 * 1024
 KEPT_OVER = b"R"
 STATUS, GUARDS, GUARDED = b"=", b"R", b"D"
-"""Lines that are told of a command: its status; by a guard the checkpoint it is about to save, and how the guarded
-command ended."""
+"""Lines that are told of a command: its status, of which the first counts; by a guard the checkpoint it is about to
+save, and how the guarded command ended."""
+REFUSED = 125
+"""The status of a command that could not do its work."""
 TOLD_LIMIT = 4096
 SOCKET = "api.sock"
 SEED = 4096
@@ -40,8 +43,10 @@ SEED = 4096
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Serves one connection of a command to the API."""
 
-Noted = Callable[[str, int | None], None]
-"""Told what a guard tells: its checkpoint, and the status of the guarded command once it is known."""
+Noted = Callable[[str, int | None], Awaitable[None]]
+"""Told what a guard tells: its checkpoint, and the status of the guarded command once it is known. Raises OSError."""
+
+log = logging.getLogger(__name__)
 
 
 class Run:
@@ -107,6 +112,10 @@ class Run:
         """The guest's side knows how to ask for this run after a restore."""
         if self.kept_over:
             self.signal(signal.SIGUSR1)
+
+    def keep_over(self) -> None:
+        """It goes on whoever hears it, and is carried out anew if it was before."""
+        self.kept_over, self._given_up = True, False
 
     def give_up(self) -> None:
         """Nobody hears it any more: it is asked to end, and killed a little later."""
@@ -217,14 +226,29 @@ class Run:
                 await self._heed(line[:1], line[1:].decode("ascii", "replace"))
 
     async def _heed(self, kind: bytes, content: str) -> None:
-        if kind == STATUS:
+        if kind == STATUS and self.status is None:
             self.status = int(content)
         elif kind == GUARDS and not self.kept_over:
-            self.kept_over, self._checkpoint = True, content
-            self._noted(content, None)
-            await self._say(KEPT_OVER, self.id.encode())
+            await self._guards(content)
         elif kind == GUARDED and self._checkpoint and content.isdecimal():
-            self._noted(self._checkpoint, int(content))
+            try:
+                await self._noted(self._checkpoint, int(content))
+            except OSError as error:  # the guard itself knows, and does what is left to be done
+                log.warning("machine %s: the end of a guarded command was not noted: %s", self.machine_id, error)
+
+    async def _guards(self, checkpoint: str) -> None:
+        """A promise that would not outlive this daemon is not made; the guard waits for an answer before it saves."""
+        try:
+            await self._noted(checkpoint, None)
+        except OSError as error:
+            log.warning("machine %s: a guard could not be noted: %s", self.machine_id, error)
+            text = f"error: the host could not note this guard ({error.strerror}); nothing was run; try again later\n"
+            await self._say(b"X", text.encode())
+            self.status = REFUSED
+            self.signal(int(signal.SIGKILL))
+            return
+        self.kept_over, self._checkpoint = True, checkpoint
+        await self._say(KEPT_OVER, self.id.encode())
 
     async def _pump(self, fd: int, kind: bytes) -> None:
         while data := await _read(fd):

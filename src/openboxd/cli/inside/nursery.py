@@ -8,6 +8,7 @@ of them. When the daemon goes, so does this process, and with it the commands.
 from __future__ import annotations
 
 import array
+import contextlib
 import fcntl
 import importlib
 import json
@@ -121,6 +122,8 @@ def _become(job: dict[str, Any], descriptors: Sequence[int], number: int) -> Non
 
         sandbox.enter(Path(job["root"]), number)
         status = run.run(job)
+        with contextlib.suppress(OSError):  # told here too, as the process that tells it may end before
+            os.write(CONTROL, b"=%d\n" % status)
     except OSError as error:
         # What stderr is good for: it is the guest's, and it says nothing of this host.
         text = f"error: this host does not let commands of machines run ({error.strerror}); use the API instead\n"

@@ -63,7 +63,8 @@ class GuardCommand(Command):
 class Guarded:
     """What became of it."""
 
-    machine: str
+    vm_id: str
+    machine: str  # its name, for people; it may be another one by the end
     checkpoint: str
     status: int = NOT_RUN
     reason: str = ""  # why the command is taken for failed, for people
@@ -107,7 +108,8 @@ def guard(
     in the restored machine, with the same exit status.
 
     If boxd is restarted meanwhile, which ends COMMAND, the machine is taken back once boxd is there again. A guard
-    waits 2 minutes for that, then tells how to do it by hand; in the machine, boxd itself sees to it.
+    waits 2 minutes for that, then tells how to do it by hand; if it was typed in the machine itself, boxd sees to it.
+    One that was typed in another machine ends with boxd: machine and checkpoint are left as they are.
 
     The exit status is COMMAND's own; 125: it could not be run, as when there are 10 checkpoints already, or its end
     is unknown; 130: Ctrl-C.
@@ -127,7 +129,7 @@ def guard(
     with _endings_interrupt():
         try:
             if resumed:  # by a daemon that found it under way
-                done = _left_over(state, machine, resumed, ended)
+                done = _left_over(state, machine if state.here is None else state.here.machine_id, resumed, ended)
             else:
                 done = _guard(state, machine, _request(command, here, tty), sink, here)
         except BoxdError as error:
@@ -161,10 +163,10 @@ def _guard(state: State, machine: str, request: ExecRequest, sink: Sink, here: H
     name = f"guard-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
     if here is not None:
         here.keeper.keep(name)
-    found = _save(state, machine, name)
-    done = Guarded(found, name)
+    vm_id, found = _save(state, machine, name)
+    done = Guarded(vm_id, found, name)
     try:
-        done.status = state.run(lambda client: run(client, machine, request, sink))
+        done.status = state.run(lambda client: run(client, vm_id, request, sink))
         done.reason = f"the command ended with {done.status}" if done.status else ""
         if here is not None:
             here.keeper.ended(done.status)
@@ -176,42 +178,42 @@ def _guard(state: State, machine: str, request: ExecRequest, sink: Sink, here: H
     return done
 
 
-def _save(state: State, machine: str, name: str) -> str:
-    """Save the machine; its name. Raises BoxdError: it was not saved, or nobody knows."""
+def _save(state: State, machine: str, name: str) -> tuple[str, str]:
+    """Save the machine; its id and its name. Raises BoxdError: it was not saved, or nobody knows."""
 
-    async def save(client: Client) -> tuple[str, CheckpointInfo]:
+    async def save(client: Client) -> tuple[str, str, CheckpointInfo]:
         vm = await client.machine(machine)
         with going_on(f"nothing was run; the save of checkpoint {name} goes on"):
             async with watching(client, vm.vm_id, f"saving {vm.name}"):
                 await client.save(vm.vm_id, name)
                 try:
-                    return vm.name, await client.checkpoint_done(vm.vm_id, name)
+                    return vm.vm_id, vm.name, await client.checkpoint_done(vm.vm_id, name)
                 except (Unavailable, Interrupted, OutcomeUnknown) as error:
                     text = f"{error.message}; nothing was run, and checkpoint {name} may be there or not"
                     raise OutcomeUnknown(text) from None
 
-    found, checkpoint = state.run(save)
+    vm_id, found, checkpoint = state.run(save)
     if checkpoint.status != READY:
         raise OperationFailed(f"machine '{found}' was not saved, and nothing was run: {checkpoint.failure_reason}")
     note(f"checkpoint {name} of machine {found} is ready; it paused for {pause(checkpoint)}")
-    return found
+    return vm_id, found
 
 
 def _left_over(state: State, machine: str, checkpoint: str, ended: int | None) -> Guarded:
     """A guard that a daemon left when it ended. Raises BoxdError if there was no save, or all was done."""
 
-    async def look(client: Client) -> str:
+    async def look(client: Client) -> tuple[str, str]:
         vm = await client.machine(machine)
         if checkpoint not in [each.name for each in await client.checkpoints(vm.vm_id) if each.status == READY]:
             raise NotFound(
-                f"boxd was restarted while machine '{vm.name}' was guarded, and there is no checkpoint {checkpoint}: "
-                "it was not saved, and nothing was run, or it was removed; the machine was left alone"
+                f"the guard of machine '{vm.name}' was cut off, as by a restart of boxd, and there is no checkpoint "
+                f"{checkpoint}: it was not saved, and nothing was run, or it was removed; the machine was left alone"
             )
-        return str(vm.name)
+        return vm.vm_id, vm.name
 
-    done = Guarded(patiently(state, AWAY, look), checkpoint)
+    done = Guarded(*patiently(state, AWAY, look), checkpoint)
     if ended is None:
-        done.reason = "boxd was restarted while the command ran"
+        done.reason = "the guard was cut off, as by a restart of boxd, while the command ran"
     else:
         done.status, done.reason = ended, f"the command ended with {ended}" if ended else ""
     return done
@@ -250,18 +252,18 @@ def _told(done: Guarded, keep: bool) -> str:
 
 async def _remove(client: Client, done: Guarded) -> None:
     """Remove the checkpoint, unless that was done by a call whose answer was lost."""
-    if done.checkpoint in [each.name for each in await client.checkpoints(done.machine)]:
-        await client.remove_checkpoint(done.machine, done.checkpoint)
+    if done.checkpoint in [each.name for each in await client.checkpoints(done.vm_id)]:
+        await client.remove_checkpoint(done.vm_id, done.checkpoint)
 
 
 async def _restore(client: Client, done: Guarded) -> bool:
     """Whether the machine was taken back. If somebody has restored something else meanwhile, that stands."""
-    known = {each.name: each for each in await client.checkpoints(done.machine)}
+    known = {each.name: each for each in await client.checkpoints(done.vm_id)}
     if done.checkpoint not in known or not known[done.checkpoint].is_current:
         report_error(f"machine '{done.machine}' was saved or restored by somebody else meanwhile; it was left alone")
         return False
-    async with watching(client, done.machine, f"restoring {done.machine}"):
-        await client.restore(done.machine, done.checkpoint)
+    async with watching(client, done.vm_id, f"restoring {done.machine}"):
+        await client.restore(done.vm_id, done.checkpoint)
     return True
 
 
