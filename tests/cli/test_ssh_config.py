@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from openboxd.cli.machine.ssh_config import warn_of_another_home
 from openboxd.cli.ssh.block import with_block
 from openboxd.cli.ssh.device_key import device_key
-from openboxd.cli.ssh.stanzas import Target, config_lines, known_hosts_lines
+from openboxd.cli.ssh.stanzas import Target, account_in, account_line, config_lines, known_hosts_lines
+from openboxd.control import accounts
 from openboxd.errors import InvalidArgument, OperationFailed
+from openboxd.model import User
+from tests.fakes.service import KEY
 from tests.fakes.service_accounts import open_service
 
 MARKS = ("# BEGIN boxd", "# END boxd")
@@ -46,7 +52,9 @@ def test_marks_that_are_no_pair_are_refused(text: str) -> None:
 def test_openssh_reads_the_stanzas_as_meant(tmp_path: Path) -> None:
     config = tmp_path / "config"
     mine = "Port 2222\nHost other\n    User me\n"
-    config.write_text(with_block(mine, *MARKS, config_lines([WEB], "127.0.0.1", tmp_path / "a key")))
+    config.write_text(
+        with_block(mine, *MARKS, config_lines([WEB], "127.0.0.1", tmp_path / "a key", tmp_path / "known"))
+    )
     for host, expected in (
         ("web.boxd", ("hostname 127.0.0.1", "port 10007", "user boxd", f"hostkeyalias {WEB.id}.boxd")),
         ("other", ("hostname other", "port 2222", "user me")),
@@ -56,6 +64,7 @@ def test_openssh_reads_the_stanzas_as_meant(tmp_path: Path) -> None:
         assert set(expected) <= set(shown.splitlines())
     shown = subprocess.run(["ssh", "-G", "-F", config, "web.boxd"], capture_output=True, text=True, check=True).stdout
     assert f"identityfile {tmp_path}/a key" in shown
+    assert f"userknownhostsfile {tmp_path}/known\n" in shown
     assert "kexalgorithms curve25519-sha256," in shown
 
 
@@ -70,14 +79,18 @@ def test_openssh_reads_the_stanzas_as_meant(tmp_path: Path) -> None:
 )
 def test_a_daemon_cannot_add_lines(target: Target) -> None:
     with pytest.raises(OperationFailed, match="cannot be written into an SSH configuration"):
-        config_lines([target], "127.0.0.1", Path("/key"))
+        config_lines([target], "127.0.0.1", Path("/key"), Path("/known"))
 
 
 def test_a_host_and_a_path_cannot_either() -> None:
     with pytest.raises(OperationFailed):
-        config_lines([WEB], "host\nProxyCommand evil", Path("/key"))
+        config_lines([WEB], "host\nProxyCommand evil", Path("/key"), Path("/known"))
     with pytest.raises(OperationFailed):
-        config_lines([WEB], "127.0.0.1", Path('/k"ey'))
+        config_lines([WEB], "127.0.0.1", Path('/k"ey'), Path("/known"))
+    with pytest.raises(OperationFailed):
+        config_lines([WEB], "127.0.0.1", Path("/key"), Path("/known\nProxyCommand evil"))
+    with pytest.raises(OperationFailed, match="an id that cannot be written"):
+        account_line("u_1\nMatch exec evil")
     for authority in ("", "ssh-ed25519 AAAA\n* ssh-ed25519 BBBB", "ssh-rsa AAAA"):
         with pytest.raises(OperationFailed, match="no SSH host authority"):
             known_hosts_lines(authority)
@@ -106,7 +119,9 @@ async def test_the_command_writes_refreshes_and_removes(boxd):
     (ssh / "config").symlink_to("real")
     await boxd("machine", "new", "web")
     done = await boxd("machine", "ssh-config")
-    assert (done.status, done.err) == (0, "")
+    assert done.status == 0
+    # HOME is the test's: ssh would look elsewhere, and is told where.
+    assert done.err.endswith(f"; use 'ssh -F {ssh}/config NAME.boxd'\n") and done.err.count("\n") == 1
     assert done.text == "ssh knows web.boxd\n"
     written = (ssh / "config").read_text()
     assert "Host web.boxd\n    HostName 127.0.0.1\n    Port 10000\n" in written
@@ -137,6 +152,46 @@ async def test_the_command_writes_refreshes_and_removes(boxd):
     assert (ssh / "known_hosts").read_text() == ""
     await boxd("machine", "new", "again")
     assert (ssh / "config").read_text() == "Host mine\n    User me\n"  # whoever does not want it is left alone
+
+
+async def test_another_account_leaves_the_block_alone(boxd, service, monkeypatch):
+    """Nor does it vanish with its owner's last machine: they have it again with the next one."""
+    await service.store.add_user(User("u_other", "bob"))
+    await accounts.add_api_key(service.store, "u_other", "bobs", "bxd_bobs")
+    listed = service.machines
+
+    def seen(caller, *what, **how):
+        return [] if caller.user_id == "u_other" else listed(caller, *what, **how)
+
+    monkeypatch.setattr(service, "machines", seen)
+    bob = {"BOXD_API_KEY": "bxd_bobs"}
+    config = Path(boxd.environ["HOME"]) / ".ssh/config"
+    await boxd("machine", "new", "web")
+    await boxd("machine", "ssh-config")
+    written = config.read_text()
+    owner = service.authenticate(KEY).user_id
+    assert account_in(written.splitlines(), MARKS[0]) == owner
+    assert (await boxd("ls", "--json", env=bob)).json == []
+    assert config.read_text() == written
+    await boxd("machine", "remove", "web", "-y")
+    empty = f"# BEGIN boxd\n{account_line(owner)}\n# END boxd\n"
+    assert config.read_text() == empty
+    await boxd("machine", "new", "web")
+    assert "Host web.boxd\n" in config.read_text()
+    config.write_text("# BEGIN boxd\n# END boxd\n")  # one that does not say whose it is becomes whose comes first
+    await boxd("ls")
+    assert account_line(owner) in config.read_text().splitlines()
+    assert (await boxd("machine", "ssh-config", env=bob)).status == 0  # who asks for it has the block
+    assert config.read_text() == f"# BEGIN boxd\n{account_line('u_other')}\n# END boxd\n"
+
+
+def test_who_is_at_home_is_not_warned(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("HOME", pwd.getpwuid(os.getuid()).pw_dir)
+    warn_of_another_home()
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    warn_of_another_home()
+    assert f"'ssh -F {tmp_path}/.ssh/config NAME.boxd'" in capsys.readouterr().err
 
 
 async def test_files_that_cannot_be_kept_do_not_fail_a_command(boxd):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+from pathlib import Path
+
 import click
 
 from openboxd.cli.base import Command
-from openboxd.cli.output import answer
-from openboxd.cli.ssh.refresh import lines, write
+from openboxd.cli.output import answer, note
+from openboxd.cli.ssh.refresh import directory, look_up, take_out, write
 from openboxd.cli.state import State, pass_state
 
 
@@ -19,17 +23,29 @@ def ssh_config(state: State, remove: bool, show: bool) -> None:
 
     Makes a key for this computer and links it, and lets SSH trust this host's machines (~/.ssh/known_hosts). Only
     what stands between '# BEGIN boxd' and '# END boxd' is touched; once it is there, 'new', 'fork', 'list', 'rename'
-    and 'remove' keep it as the machines are.
+    and 'remove' keep it as the machines are. It is of one account: others leave it alone, until they run this.
     """
     if remove:
-        write([], [])
+        take_out()
         answer(state, {"machines": []}, "the SSH configuration knows no machines any more")
         return
-    targets, config, known_hosts = lines(state, link=not show)
+    entries = look_up(state, link=not show)
     if show:
-        answer(state, {"config": config, "known_hosts": known_hosts}, "\n".join(config))
+        answer(state, {"config": entries.config, "known_hosts": entries.known_hosts}, "\n".join(entries.config))
         return
-    write(config, known_hosts)
-    names = [f"{target.name}.boxd" for target in targets]
+    write(entries)
+    names = [f"{target.name}.boxd" for target in entries.targets]
     known = f"ssh knows {', '.join(names)}" if names else "there are no machines yet"
     answer(state, {"machines": names}, known)
+    warn_of_another_home()
+
+
+def warn_of_another_home() -> None:
+    """ssh looks into the home that passwd names for this user, whatever HOME says."""
+    try:
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:  # a user whom passwd does not know has no ssh at all
+        return
+    if home.resolve() != Path.home().resolve():
+        config = directory() / "config"
+        note(f"HOME is not {home}, where ssh looks for its configuration; use 'ssh -F {config} NAME.boxd'")

@@ -17,6 +17,8 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 _ID = re.compile(r"[0-9a-f-]{36}")
 _HOST = re.compile(r"[A-Za-z0-9.:_-]+")
 _KEY = re.compile(r"ssh-ed25519 [A-Za-z0-9+/]+={0,2}")
+_ACCOUNT = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_WHOSE = "# machines of account "
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ def settings(target: Target, host: str, identity: Path) -> Sequence[str]:
 
     Raises OperationFailed for what cannot stand there."""
     good = _NAME.fullmatch(target.name) and _ID.fullmatch(target.id) and _HOST.fullmatch(host)
-    if not good or '"' in str(identity) or "\n" in str(identity):
+    if not good or not _quotable(identity):
         raise OperationFailed(f"machine '{target.name}' at {host} cannot be written into an SSH configuration")
     return [
         f"HostName {host}",
@@ -51,12 +53,29 @@ def settings(target: Target, host: str, identity: Path) -> Sequence[str]:
     ]
 
 
-def config_lines(targets: Iterable[Target], host: str, identity: Path) -> Sequence[str]:
+def account_line(account: str) -> str:
+    """The comment that says whose machines a block holds. Raises OperationFailed for what cannot stand there."""
+    if not _ACCOUNT.fullmatch(account):
+        raise OperationFailed("the daemon gives this account an id that cannot be written into an SSH configuration")
+    return f"{_WHOSE}{account}"
+
+
+def account_in(lines: Sequence[str], begin: str) -> str:
+    """Whose machines the block holds that begins with this mark; empty if it does not say."""
+    first = next(iter(lines[lines.index(begin) + 1 :]), "") if begin in lines else ""
+    return first.removeprefix(_WHOSE) if first.startswith(_WHOSE) else ""
+
+
+def config_lines(targets: Iterable[Target], host: str, identity: Path, known_hosts: Path) -> Sequence[str]:
     """A stanza for each machine. Raises OperationFailed for what cannot stand in the file."""
+    if not _quotable(known_hosts):
+        raise OperationFailed(f"the path {str(known_hosts)!r} cannot be written into an SSH configuration")
     lines: list[str] = []
     for target in targets:
         lines.append(f"Host {target.name}.{DOMAIN}")
         lines += [f"    {setting}" for setting in settings(target, host, identity)]
+        # ssh's own default is in the home that passwd names, which need not be the one of these files.
+        lines.append(f'    UserKnownHostsFile "{known_hosts}"')
     return [*lines, "Match all"] if lines else []  # what the user wrote below is for all hosts again
 
 
@@ -65,3 +84,7 @@ def known_hosts_lines(authority: str) -> Sequence[str]:
     if not _KEY.fullmatch(authority):
         raise OperationFailed("the daemon has no SSH host authority; update it")
     return [f"@cert-authority *.{DOMAIN} {authority}"]
+
+
+def _quotable(path: Path) -> bool:
+    return '"' not in str(path) and "\n" not in str(path)
