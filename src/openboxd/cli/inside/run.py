@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from openboxd.cli.main import carry_out, cli
+from openboxd.cli.output import fail
 from openboxd.cli.state import Here, State
 from openboxd.errors import OperationFailed
 
@@ -57,7 +58,8 @@ def _only_on_the_host(path: tuple[str, ...]) -> click.Command:
     """What is in the place of a command, so that whoever types it is told where to."""
 
     def refuse() -> None:
-        raise click.UsageError(f"'boxd {' '.join(path)}' is only on the host, not in machines")
+        # No wrong usage in click's sense: there is no help to point at.
+        fail(f"'boxd {' '.join(path)}' is only on the host, not in machines", 2)
 
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
     return click.Command(path[-1], callback=refuse, hidden=True, add_help_option=False, context_settings=settings)

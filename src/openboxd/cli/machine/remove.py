@@ -34,6 +34,9 @@ def remove(state: State, context: click.Context, machine: str, yes: bool, itself
     if itself:
         _remove_itself(state, "" if context.meta.get(FILLED) else machine)
         return
+    if state.here is not None and state.here.is_meant(machine):
+        name = state.here.name
+        fail(f"this is machine '{name}' itself; to remove it for good use 'boxd machine remove --self {name}'")
     need_terminal("removing a machine", yes)
 
     async def look(client: Client) -> tuple[GetVmResponse, int]:
