@@ -28,6 +28,11 @@ def test_help_loads_nothing_heavy():
     print(f"boxd --help took {1000 * used:.0f} ms of processor time")
 
 
+def test_the_short_name_says_whose_it_is():
+    shown = subprocess.run([BOXD, "ls", "--help"], check=True, capture_output=True, text=True).stdout
+    assert "List the machines ('boxd machine list'): your own" in shown
+
+
 def commands(group, path=()):
     import click
 
@@ -112,7 +117,8 @@ async def test_new_without_waiting(boxd, service):
 async def test_the_first_machine_of_a_size_is_told_to_boot(boxd, service):
     service.warm = [Size(1, 2 * GIB)]
     first = await boxd("machine", "new", "web", "--vcpu=1", "--memory=1G")
-    assert first.err == "the first machine of this size boots, which takes longer; later ones start warm\n"
+    assert first.err.startswith("this machine boots, which takes longer; later ones of its size start warm, once ")
+    assert "boxd image list" in first.err
     for argv in (["--vcpu=1", "--memory=2G"], ["--json"]):
         assert (await boxd("machine", "new", *argv)).err == ""
     assert " 1x2.0G " in (await boxd("image", "list")).text
@@ -181,6 +187,12 @@ async def test_stop_start_reboot(boxd, web):
     for verb, status in (("stop", "stopped"), ("start", "running"), ("reboot", "running")):
         data = (await boxd("machine", verb, "web", "--json")).json
         assert data == {"name": "web", "id": web.id, "status": status}
+
+
+async def test_a_start_that_boots_says_so(boxd, web):
+    assert (await boxd("machine", "start", "web")).err == ""
+    await boxd("machine", "stop", "web")
+    assert (await boxd("machine", "start", "web")).err.startswith("machine web boots from its disk, which takes longer")
 
 
 # -- checkpoints
@@ -385,7 +397,11 @@ async def test_images_doctor_version(boxd):
     assert (await boxd("image", "build", "small", "--json")).json["name"] == "small"
     assert [row["name"] for row in (await boxd("image", "ls", "--json")).json] == ["debian", "small"]
     assert (await boxd("image", "rm", "small", "-y", "--json")).json == {"image": "small", "removed": True}
-    assert (await boxd("version")).text.startswith("boxd ")
+    shown = await boxd("version")
+    assert shown.text.startswith("boxd ")
+    assert (await boxd("--version")).text == shown.text
+    for argv in (("--version", "--json"), ("--json", "--version")):
+        assert (await boxd(*argv)).json == (await boxd("version", "--json")).json
 
 
 async def test_completion(boxd, web):

@@ -25,6 +25,7 @@ def json_option(*, hidden: bool = False) -> click.Option:
     return click.Option(
         ["--json"],
         is_flag=True,
+        is_eager=True,  # known when an option is carried out that answers by itself
         expose_value=False,
         callback=_remember,
         hidden=hidden,

@@ -40,7 +40,16 @@ PIPE_CLOSED = 141
 """What a shell shows for a program that SIGPIPE ended."""
 
 
+def _show_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        context.invoke(version)
+        context.exit()
+
+
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, expose_value=False, callback=_show_version, help="The same as 'boxd version'."
+)
 @click.option("--api-url", default="", metavar="URL", help="Address of the daemon (default: BOXD_BASE_URL).")
 @pass_state
 def cli(state: State, api_url: str) -> None:
@@ -74,7 +83,7 @@ cli.add_command(info, "info")
 
 ls = copy.copy(list_machines)
 ls.help = (list_machines.help or "").replace(
-    "List the machines (short: ls).", "List the machines: 'boxd machine list'."
+    "List the machines (short: ls):", "List the machines ('boxd machine list'):"
 )
 cli.add_command(ls, "ls")
 
