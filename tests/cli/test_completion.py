@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.cli.conftest import BOXD
+from tests.fakes.service import KEY
 
 ASK = """
 eval "$("$0" completion bash)"
@@ -26,8 +27,9 @@ async def completed(boxd, line, cwd) -> list[str]:
 
 
 @pytest.fixture
-def files(service, web, tmp_path):
+async def files(service, web, tmp_path):
     home = service.home("web")
+    await service.create_route(service.authenticate(KEY), "web", "api", 9000)
     (home / "notes dir").mkdir()
     (home / "notes dir/deep").touch()
     (home / "nice").touch()
@@ -51,6 +53,9 @@ def files(service, web, tmp_path):
         ("boxd image remove ", ["debian"]),
         ("boxd machine checkpoint restore web ", ["one"]),
         ("boxd machine che", ["checkpoint"]),
+        ("boxd machine proxy set-port ", ["api", "default"]),
+        ("boxd machine proxy set-port --vm web a", ["api"]),
+        ("boxd machine proxy remove --vm web ", ["api"]),
     ],
 )
 async def test_what_bash_offers(boxd, files, line, offered):

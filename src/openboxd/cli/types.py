@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SIZE = re.compile(r"(\d+)([KMGT]?)(?:i?B)?", re.IGNORECASE)
 UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 
+DEFAULT_ROUTE = "default"
+"""What a machine's own route is called here; on the wire it has no name."""
+
 COMPLETION_LIMIT = 1.0
 """Seconds that completing a name may take; a shell that hangs is worse than one that offers nothing."""
 
@@ -123,6 +126,21 @@ def complete_machine(context: click.Context, parameter: click.Parameter, begun: 
 def complete_domain(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Domains of one's own."""
     return _offered(context, begun, lambda client: client.domains(), "domain")
+
+
+def complete_route(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of routes: of the machine of --vm if that stands before, else of all."""
+
+    async def names(client: Client) -> list[str]:
+        return [route.name or DEFAULT_ROUTE for route in await client.routes(context.params.get("machine") or "")]
+
+    found = dict.fromkeys(_ask(context, names))  # each once: machines may have routes of the same name
+    return [CompletionItem(name) for name in found if name.startswith(begun)]
+
+
+def complete_named_route(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The same without the machines' own, which cannot be removed."""
+    return [item for item in complete_route(context, parameter, begun) if item.value != DEFAULT_ROUTE]
 
 
 def complete_org(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:

@@ -10,13 +10,10 @@ from openboxd.cli.base import Group
 from openboxd.cli.machine.describe import reached
 from openboxd.cli.output import answer, table
 from openboxd.cli.state import State, pass_state
-from openboxd.cli.types import complete_machine
+from openboxd.cli.types import DEFAULT_ROUTE, complete_machine, complete_named_route, complete_route
 
 if TYPE_CHECKING:
     from openboxd.wire.boxd_api_pb2 import CreateProxyResponse, CustomDomainInfo, ProxyInfo
-
-DEFAULT = "default"
-"""What a machine's own route is called here; on the wire it has no name."""
 
 vm_option = click.option(
     "--vm", "machine", required=True, metavar="NAME", help="The machine.", shell_complete=complete_machine
@@ -68,7 +65,7 @@ def new(state: State, name: str, machine: str, port: int) -> None:
 
 
 @proxy.command("set-port")
-@click.argument("name", metavar="[ROUTE]", default=DEFAULT)
+@click.argument("name", metavar="[ROUTE]", default=DEFAULT_ROUTE, shell_complete=complete_route)
 @vm_option
 @click.option("--port", required=True, metavar="PORT|auto", help="Port of the machine; auto: find it.")
 @pass_state
@@ -77,13 +74,13 @@ def set_port(state: State, name: str, machine: str, port: str) -> None:
 
     With --json: {name, vm, port}.
     """
-    state.run(lambda client: client.set_route_port(machine, "" if name == DEFAULT else name, port))
+    state.run(lambda client: client.set_route_port(machine, "" if name == DEFAULT_ROUTE else name, port))
     where = "finds its port by itself" if port == "auto" else f"leads to port {port}"
     answer(state, {"name": name, "vm": machine, "port": port}, f"route {name} of machine {machine} {where}")
 
 
 @proxy.command("remove")
-@click.argument("name", metavar="ROUTE")
+@click.argument("name", metavar="ROUTE", shell_complete=complete_named_route)
 @vm_option
 @pass_state
 def remove(state: State, name: str, machine: str) -> None:
@@ -91,7 +88,7 @@ def remove(state: State, name: str, machine: str) -> None:
 
     With --json: {name, vm, removed}.
     """
-    state.run(lambda client: client.delete_route(machine, "" if name == DEFAULT else name))
+    state.run(lambda client: client.delete_route(machine, "" if name == DEFAULT_ROUTE else name))
     data = {"name": name, "vm": machine, "removed": True}
     answer(state, data, f"route {name} of machine {machine} was removed")
 
@@ -114,4 +111,4 @@ def leads(made: CreateProxyResponse | CustomDomainInfo) -> str:
 
 
 def _name(route: ProxyInfo) -> str:
-    return route.name or DEFAULT
+    return route.name or DEFAULT_ROUTE
