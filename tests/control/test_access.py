@@ -123,7 +123,7 @@ async def test_a_machine_that_speaks_does_what_its_owner_does(people: People) ->
     assert may(people, speaker, "eves") == "VM 'eves' not found"
     with pytest.raises(PermissionDenied) as caught:
         await people.world.control.destroy_machine(speaker, "web")
-    assert caught.value.message == "machine 'web' cannot remove itself; use 'boxd machine remove --self' in it"
+    assert caught.value.message == "machine 'web' cannot remove itself; use 'boxd machine remove --self web' in it"
 
 
 async def test_a_shared_machine_that_speaks_reaches_nothing_private(people: People) -> None:

@@ -200,7 +200,9 @@ class Access:
 
 def _denied(role: Role, act: Act, machine: Machine) -> PermissionDenied:
     if role is Role.ITSELF:
-        hint = "; use 'boxd machine remove --self' in it" if act is Act.REMOVE else "; do that outside"
+        hint = (
+            f"; use 'boxd machine remove --self {machine.name}' in it" if act is Act.REMOVE else "; do that outside"
+        )
         return PermissionDenied(f"machine '{machine.name}' cannot {act} itself{hint}")
     who, what = f"the owner of machine '{machine.name}' and the admins of its organization", f"{act} it"
     if act is Act.SHARE:
