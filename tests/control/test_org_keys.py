@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 import pytest
 
 from openboxd.api.ports import NewMachine
 from openboxd.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated, WrongState
-from openboxd.model import MIB, Caller, OrgRole
+from openboxd.model import MIB, Caller, Machine, OrgRole
 from tests.control.conftest import People
 from tests.control.test_access import make, shared
 
@@ -109,6 +110,49 @@ async def test_it_goes_when_its_maker_leaves_or_the_organization_does(people: Pe
     assert ours.id in ended
     with pytest.raises(Unauthenticated):
         control.authenticate(ours.secret)
+
+
+async def test_its_streams_end_when_its_makers_machine_is_not_there_any_more(people: People) -> None:
+    control, owner = people.world.control, people.owner
+    await shared(people)
+    await control.create_org(owner, "other")
+    keys = {"org": await key(people, owner), "member": await key(people, owner, "member")}
+    ended: list[str] = []
+    control.on_revoked(lambda ident, why: ended.append(ident))
+
+    async def lose(kind: str, work: Awaitable[Machine]) -> None:
+        caller = control.authenticate(keys[kind].secret)
+        assert control.machine(caller, "web").name == "web"
+        ended.clear()
+        await work
+        with pytest.raises(NotFound):
+            control.machine(caller, "web")
+        assert keys[kind].id in ended
+
+    await lose("org", control.unshare(owner, "web"))
+    await control.share(owner, "web")
+    await lose("member", control.share(owner, "web", "other"))
+    await control.share(owner, "web", "team")
+    await control.unshare(owner, "web")
+    await lose("member", control.share(owner, "web", "other"))  # a private one of theirs goes, too
+
+
+async def test_its_work_is_logged_as_the_keys(people: People) -> None:
+    control = people.world.control
+    await shared(people)
+    ours, theirs = await key(people, people.owner), await key(people, people.bob, "member")
+    for each, name in ((ours, "ours"), (theirs, "theirs")):
+        caller = control.authenticate(each.secret)
+        await control.save_checkpoint(caller, "web", name)
+        await control.checkpoint_done(caller, "web", name)
+        await control.create_route(caller, "web", name, 9000)
+    log = [(event.detail, event.actor, shown) for event, shown in control.events(people.bob, "web", 0)][-4:]
+    assert log == [
+        ("ours", ours.id, ""),
+        ("ours to 9000", ours.id, ""),
+        ("theirs", people.bob.user_id, "bob"),
+        ("theirs to 9000", people.bob.user_id, "bob"),
+    ]
 
 
 async def test_it_is_no_way_into_the_account(people: People) -> None:

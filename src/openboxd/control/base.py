@@ -112,5 +112,5 @@ class Base:
 
     async def _record(self, caller: Caller, machine: Machine, what: str, detail: str = "") -> None:
         """Put into the machine's event log what somebody has changed that is no operation on its run."""
-        event = Event(machine.id, now_ms(), caller.user_id, what, detail, Outcome.OK, 0, "")
+        event = Event(machine.id, now_ms(), caller.author, what, detail, Outcome.OK, 0, "")
         await note(self._drivers.store, event)

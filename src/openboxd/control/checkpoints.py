@@ -30,7 +30,7 @@ class Checkpoints(Base):
             name = names.generate_checkpoint_name({c.name for c in self._store.checkpoints(worker.id)})
         order = Save(checkpoint_id=names.new_checkpoint_id(), name=name, created_by=caller.author)
         await self._quotas.refresh(worker.machine.owner_id)
-        await (await submit_awake(worker, order, caller.user_id)).recorded()
+        await (await submit_awake(worker, order, caller.author)).recorded()
         found = self._store.checkpoint(worker.id, name)
         if found is None:
             raise checkpoint_not_found(name, worker.machine.name)
@@ -57,15 +57,15 @@ class Checkpoints(Base):
         worker = self._worker(caller, ref)
         names.check_checkpoint_name(name)
         order = Restore(name)
-        job = worker.repeated(order, caller.user_id) or worker.submit(order, caller.user_id)
-        await job.done(caller.user_id)
+        job = worker.repeated(order, caller.author) or worker.submit(order, caller.author)
+        await job.done(caller.author)
         return worker.machine
 
     async def remove_checkpoint(self, caller: Caller, ref: str, name: str) -> None:
         """Remove a checkpoint and its bytes."""
         worker = self._worker(caller, ref)
         names.check_checkpoint_name(name)
-        await worker.submit(Remove(name), caller.user_id).done()
+        await worker.submit(Remove(name), caller.author).done()
 
     def progress(self, caller: Caller, ref: str) -> AsyncIterator[Progress]:
         """Progress of what runs on the machine from now on."""

@@ -39,32 +39,32 @@ class Machines(Base):
             worker = self.team.worker(machine.id)
             if template is not None:
                 label = f"the template of image '{machine.image_name}'"
-                job = worker.submit(StartFrom(template, label, or_boot=True), caller.user_id)
+                job = worker.submit(StartFrom(template, label, or_boot=True), caller.author)
                 self._later(let_go_after(job, stack.pop_all()))
             else:
                 image = self._images.for_machine(new.image)
-                self._warming.want_after(worker.submit(Start(), caller.user_id), image, size)
+                self._warming.want_after(worker.submit(Start(), caller.author), image, size)
         return self.machine(caller, machine.id)
 
     async def start_machine(self, caller: Caller, ref: str) -> Machine:
         """Boot a stopped or failed machine, and wake one that sleeps; returns when its guest has answered."""
         worker = self._worker(caller, ref)
         if worker.asleep:
-            await rouse(worker, caller.user_id)
+            await rouse(worker, caller.author)
             return worker.machine
-        await worker.submit(Start(), caller.user_id).done()
+        await worker.submit(Start(), caller.author).done()
         return worker.machine
 
     async def stop_machine(self, caller: Caller, ref: str) -> Machine:
         """Shut a machine down."""
         worker = self._worker(caller, ref)
-        await worker.submit(Stop(), caller.user_id).done()
+        await worker.submit(Stop(), caller.author).done()
         return worker.machine
 
     async def reboot_machine(self, caller: Caller, ref: str) -> Machine:
         """Shut a machine down and boot it with a new run."""
         worker = self._worker(caller, ref)
-        await worker.submit(Reboot(), caller.user_id).done()
+        await worker.submit(Reboot(), caller.author).done()
         return worker.machine
 
     async def rename_machine(self, caller: Caller, ref: str, name: str) -> Machine:
@@ -74,7 +74,7 @@ class Machines(Base):
         other = self._store.machine_named(name)
         if other is not None and other.id != worker.id:
             raise AlreadyExists(f"a machine named '{name}' exists already; choose another name")
-        await worker.submit(Rename(name), caller.user_id).done()
+        await worker.submit(Rename(name), caller.author).done()
         return worker.machine
 
     async def resize_machine(self, caller: Caller, ref: str, vcpu: int, memory_bytes: int) -> tuple[Machine, bool]:
@@ -84,7 +84,7 @@ class Machines(Base):
             raise InvalidArgument("say how many vCPUs or how much memory the machine is to have")
         order = Resize(sizes.choose_size(vcpu, memory_bytes))
         before = worker.machine
-        await worker.submit(order, caller.user_id).done()
+        await worker.submit(order, caller.author).done()
         return worker.machine, before.status is MachineStatus.RUNNING and before.size != order.size
 
     async def update_labels(
@@ -122,7 +122,7 @@ class Machines(Base):
 
     async def destroy_machine(self, caller: Caller, ref: str) -> None:
         """End a machine and all it owns; takes over from whatever runs on it."""
-        await self.team.destroy(self.machine(caller, ref, Act.REMOVE).id, caller.user_id)
+        await self.team.destroy(self.machine(caller, ref, Act.REMOVE).id, caller.author)
 
     def suggest_name(self, caller: Caller) -> str:
         """A name that is free now."""

@@ -19,23 +19,23 @@ class Sleep(Base):
 
     async def suspend_machine(self, caller: Caller, ref: str) -> int:
         """Pause a machine's vCPUs; how long that took in microseconds, 0 if they stood still."""
-        job = self._worker(caller, ref).submit(Suspend(), caller.user_id)
+        job = self._worker(caller, ref).submit(Suspend(), caller.author)
         await job.done()
         return job.took_us
 
     async def resume_machine(self, caller: Caller, ref: str) -> int:
         """Let a suspended machine go on; how long it took until its vCPUs ran in microseconds, 0 if they did."""
-        job = self._worker(caller, ref).submit(Resume(), caller.user_id)
+        job = self._worker(caller, ref).submit(Resume(), caller.author)
         await job.done()
         return job.took_us
 
     async def hibernate_machine(self, caller: Caller, ref: str) -> None:
         """Put a machine's memory to disk and end its run."""
-        await self._worker(caller, ref).submit(Hibernate(), caller.user_id).done()
+        await self._worker(caller, ref).submit(Hibernate(), caller.author).done()
 
     async def wake_machine(self, caller: Caller, ref: str) -> None:
         """Let a hibernated machine go on; returns when its guest has answered."""
-        await self._worker(caller, ref).submit(Wake(), caller.user_id).done()
+        await self._worker(caller, ref).submit(Wake(), caller.author).done()
 
     async def set_auto_suspend(self, caller: Caller, ref: str, secs: int) -> None:
         """Suspend a machine after so many seconds without use, counted anew from now; 0 = never."""

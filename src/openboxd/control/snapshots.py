@@ -34,7 +34,7 @@ class Snapshots(Base):
         names.check_snapshot_name(name)
         order = SaveSnapshot(snapshot_id=names.new_snapshot_id(), name=name, owner_id=caller.user_id)
         await self._quotas.refresh(caller.user_id)
-        job = await submit_awake(worker, order, caller.user_id)
+        job = await submit_awake(worker, order, caller.author)
         await job.recorded()
         found = self.snapshot(caller, name)
         self._snapshot_saves[found.id] = job
@@ -103,7 +103,7 @@ class Snapshots(Base):
             )
             machine = await self._creation.make_from(caller, new, origin)
             order = StartFrom(origin.disk.parent, f"snapshot '{found.name}'")
-            job = self.team.worker(machine.id).submit(order, caller.user_id)
+            job = self.team.worker(machine.id).submit(order, caller.author)
             self._later(let_go_after(job, stack.pop_all()))
         return machine, job
 

@@ -45,7 +45,7 @@ def _row(event: Event) -> tuple[str, ...]:
         f"{event.operation} {event.detail}".strip(),
         event.outcome,
         duration(event.duration_ms),
-        event.actor_name or "boxd",
+        event.actor_name or event.actor or "boxd",
         event.error,
     )
 
