@@ -26,6 +26,7 @@ class Who(Enum):
     SHARED_NEIGHBOUR = "shared machine about a private machine of its owner"
     STRANGER = "machine of another user"
     ORG = "the organization's own key"
+    ADMIN = "admin of the organization"
     FENCED = "key of the owner's for the organization, about a private machine of theirs"
     BARE = "private machine about itself, without a token"
     ELSEWHERE = "a machine's own token, but not over the machine's channel"
@@ -84,7 +85,7 @@ class Kind(Enum):
     LATER = "not offered, and nobody knows yet"
 
 
-COLUMNS = tuple(Who)[:9]
+COLUMNS = tuple(Who)[:10]
 """Those whose credential is good."""
 
 AS = {Who.BARE: Who.ITSELF, Who.FENCED: Who.SHARED_NEIGHBOUR}
@@ -94,26 +95,26 @@ SHUT_OUT = {Who.ISOLATED: Is.DENIED}
 """Who is told the same by every call. Everybody else who has no column is unknown."""
 
 EXPECTED: dict[Kind, tuple[Is, ...]] = {
-    # ............. owner member other itself neighbour shared: itself neighbour stranger org
-    Kind.ANY: (G, G, G, G, G, G, G, G, G),
-    Kind.MAKE: (G, G, G, G, G, G, G, G, G),
-    Kind.USE: (G, G, U, G, G, G, U, U, G),
-    Kind.MANAGE: (G, D, U, G, G, D, U, U, G),
-    Kind.REMOVE: (G, D, U, D, G, D, U, U, G),
-    Kind.SHARE: (G, D, U, D, D, D, U, U, D),
-    Kind.SELF: (D, D, D, G, G, D, D, G, D),
-    Kind.KEEP: (G, G, U, G, G, D, D, U, D),
-    Kind.USAGE: (G, D, U, D, D, D, D, D, D),
-    Kind.ACCOUNT: (G, G, G, G, G, D, D, G, D),
-    Kind.SNAPSHOT: (G, U, U, G, G, D, D, U, D),
-    Kind.PERSON: (G, G, G, D, D, D, D, D, D),
-    Kind.KEY: (G, U, U, D, D, D, D, D, D),
-    Kind.INVITE: (G, U, U, D, D, D, D, D, D),
-    Kind.DOMAIN: (G, D, U, G, G, D, U, U, G),
-    Kind.HOST: (G, D, D, D, D, D, D, D, D),
-    Kind.ORG: (G, G, U, D, D, D, D, D, D),
-    Kind.ORG_ADMIN: (G, D, U, D, D, D, D, D, D),
-    Kind.ORG_OWNER: (G, D, U, D, D, D, D, D, D),
+    # ............. owner member other itself neighbour shared: itself neighbour stranger org admin
+    Kind.ANY: (G, G, G, G, G, G, G, G, G, G),
+    Kind.MAKE: (G, G, G, G, G, G, G, G, G, G),
+    Kind.USE: (G, G, U, G, G, G, U, U, G, G),
+    Kind.MANAGE: (G, D, U, G, G, D, U, U, G, G),
+    Kind.REMOVE: (G, D, U, D, G, D, U, U, G, G),
+    Kind.SHARE: (G, D, U, D, D, D, U, U, D, D),
+    Kind.SELF: (D, D, D, G, G, D, D, G, D, D),
+    Kind.KEEP: (G, G, U, G, G, D, D, U, D, G),
+    Kind.USAGE: (G, D, U, D, D, D, D, D, D, G),
+    Kind.ACCOUNT: (G, G, G, G, G, D, D, G, D, G),
+    Kind.SNAPSHOT: (G, U, U, G, G, D, D, U, D, U),
+    Kind.PERSON: (G, G, G, D, D, D, D, D, D, G),
+    Kind.KEY: (G, U, U, D, D, D, D, D, D, U),
+    Kind.INVITE: (G, U, U, D, D, D, D, D, D, G),
+    Kind.DOMAIN: (G, D, U, G, G, D, U, U, G, G),
+    Kind.HOST: (G, D, D, D, D, D, D, D, D, D),
+    Kind.ORG: (G, G, U, D, D, D, D, D, D, G),
+    Kind.ORG_ADMIN: (G, D, U, D, D, D, D, D, D, G),
+    Kind.ORG_OWNER: (G, D, U, D, D, D, D, D, D, D),
 }
 
 

@@ -74,11 +74,16 @@ SPEAKERS = {
 PRIVATE = {Who.FENCED, Who.ITSELF, Who.BARE, Who.ANOTHERS, Who.LATE, Who.FORMER, Who.NEIGHBOUR, Who.SHARED_NEIGHBOUR}
 """Those who call about the private machine `solo`."""
 
-PEOPLE = {Who.OWNER: OWNER, Who.MEMBER: Caller("u_bob", "key_bob"), Who.OTHER: Caller("u_eve", "key_eve")}
+PEOPLE = {
+    Who.OWNER: OWNER,
+    Who.MEMBER: Caller("u_bob", "key_bob"),
+    Who.OTHER: Caller("u_eve", "key_eve"),
+    Who.ADMIN: Caller("u_ann", "key_ann"),
+}
 
 
 class Stage:
-    """A service with three users, an organization, and machines; put in order before each call."""
+    """A service with four users, an organization, and machines; put in order before each call."""
 
     def __init__(self, doors: Doors, address: str) -> None:
         self.world, self.doors = doors.world, doors
@@ -110,6 +115,7 @@ class Stage:
             for who, kind in ((Who.ORG, ORG_KEY), (Who.FENCED, MEMBER_KEY)):
                 _, self.tokens[who] = await self.world.control.create_api_key(OWNER, who.name, 0, ORG.id, kind)
         await store.put_member(Membership(ORG.id, "u_bob", OrgRole.MEMBER, 1))
+        await store.put_member(Membership(ORG.id, "u_ann", OrgRole.ADMIN, 1))
         if any(member.user_id == "u_eve" for member in store.members(ORG.id)):
             await store.remove_member(ORG.id, "u_eve")
         present = {machine.id: machine for machine in store.machines()}
