@@ -68,12 +68,15 @@ def start_daemon(home: Path) -> None:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = home / "daemon.log"
     say(f"starting the daemon (data in {home}, log in {log})")
+    # A template of the default size would take longer than the whole demo, whose machine has another.
+    environment = {"BOXD_WARM": "wanted", **os.environ}
     with log.open("ab") as stream:
         daemon = subprocess.Popen(
             [BOXD, "daemon", "run", "--home", home],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
+            env=environment,
             start_new_session=True,
         )
     pid_file(home).write_text(str(daemon.pid))
@@ -129,7 +132,7 @@ def machine_ready(name: str) -> None:
     """A running machine of that name: the one of an earlier demo, or a new one."""
     known = {each["name"]: each["status"] for each in boxd_json("ls")}
     if name not in known:
-        say(f"making machine {name} (1 GiB of memory, 2 vCPUs)")
+        say(f"making machine {name} (1 GiB of memory, 2 vCPUs); the first boots, which takes a minute without KVM")
         made = timed(lambda: boxd_json("machine", "new", name, "--memory", "1G", "--vcpu", "2"))
         say(f"  it is {made[0]['status']} after {made[1]:.1f} s")
     elif known[name] not in ("running", "suspended", "hibernated"):  # one that sleeps is woken by whoever uses it
@@ -246,7 +249,7 @@ def main() -> int:
             return 0
         if not answers():
             start_daemon(home)
-        say("building the image, unless it is there already")
+        say("building the image, which takes minutes, unless it is there already")
         boxd("image", "build", limit=3600)
         machine_ready(options.machine)
         show(options.machine)

@@ -39,6 +39,7 @@ class Settings:
         pool_bytes: size of a pool image to be made; 0 = a share of what is free.
         metrics: who may read them: "loopback", "any" or "off".
         warm: new machines go on from captures of their booted image, which are made where they are wanted.
+        warm_builds: the build of an image ends with such a capture for the default size.
         reach: what a machine that speaks for itself may touch: "owner", all that its owner may, or "self".
         rates: what an hour of a vCPU, of a GiB of memory and of a GiB in the pool costs.
         mirror: where image builds fetch Debian packages; empty = mmdebstrap's default.
@@ -68,6 +69,7 @@ class Settings:
     metrics: str = "loopback"
     reach: str = "owner"
     warm: bool = False
+    warm_builds: bool = True
     rates: Rates = field(default_factory=Rates)
     mirror: str = ""
     stop_timeout: float = 60.0
@@ -150,6 +152,7 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         raise InvalidArgument("BOXD_TLS_CERT and BOXD_TLS_KEY belong together: set both or neither")
     https, http = _https(environ)
     private = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
+    warm = _one_of(environ, "BOXD_WARM", "on", "wanted", "off")
     default_run = "/run/boxd" if os.geteuid() == 0 else f"{private}/boxd"
     return Settings(
         home=(home or default_home(environ)).absolute(),
@@ -171,7 +174,8 @@ def load(home: Path | None = None, listen: str | None = None, environ: Mapping[s
         pool_bytes=_size("BOXD_POOL_SIZE", environ.get("BOXD_POOL_SIZE", "")),
         metrics=_one_of(environ, "BOXD_METRICS", "loopback", "any", "off"),
         reach=_one_of(environ, "BOXD_MACHINE_REACH", "owner", "self"),
-        warm=_one_of(environ, "BOXD_WARM", "on", "off") == "on",
+        warm=warm != "off",
+        warm_builds=warm == "on",
         rates=_rates(environ.get("BOXD_RATES", "")),
         mirror=environ.get("BOXD_MIRROR", ""),
         handover=_seconds("BOXD_HANDOVER", environ.get("BOXD_HANDOVER", "60")),

@@ -192,7 +192,8 @@ async def test_stop_start_reboot(boxd, web):
 async def test_a_start_that_boots_says_so(boxd, web):
     assert (await boxd("machine", "start", "web")).err == ""
     await boxd("machine", "stop", "web")
-    assert (await boxd("machine", "start", "web")).err.startswith("machine web boots from its disk, which takes longer")
+    told = (await boxd("machine", "start", "web")).err
+    assert told == "machine web boots from its disk, which takes longer than waking up\n"
 
 
 # -- checkpoints

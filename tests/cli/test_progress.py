@@ -72,6 +72,17 @@ async def test_a_build(tmp_path):
     assert b"is ready" in shown
 
 
+async def test_a_build_without_a_terminal_says_each_step(tmp_path):
+    builder = SlowBuilder()
+    builder.may.set()
+    async with serving(tmp_path, builder) as (world, boxd):
+        done = await boxd("image", "build")
+        assert (done.status, done.err) == (0, "building the default image: make the disk\n")
+        await world.control.remove_image(OWNER, "debian-13")
+        done = await boxd("image", "build", "--json")
+        assert (done.status, done.err) == (0, "")
+
+
 async def test_a_save(served):
     command = ("machine", "checkpoint", "save", "web", "one")
     shown = await watched(*served, *command, begin="save memory", end="save pause", word=b"memory")

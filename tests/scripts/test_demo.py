@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from openboxd.settings import load
+
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 FIRST = {"pid": 7, "pattern": "ab", "counter": 100}
@@ -120,6 +122,30 @@ def test_a_demo_on_what_an_interrupted_one_left(
     removal = ("machine", "checkpoint", "remove", "demo", "before-wreck", "-y")
     assert calls == [*expected, *([removal] if statuses[-1] else [])]
     assert list(listed) == []
+
+
+@pytest.mark.parametrize(("told", "expected"), [({}, "wanted"), ({"BOXD_WARM": "on"}, "on")])
+def test_its_daemon_warms_nothing_that_the_demo_does_not_use(
+    demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: dict[str, str], expected: str
+) -> None:
+    begun: list[dict[str, str]] = []
+
+    class Daemon:
+        pid = 1
+
+        def __init__(self, argv: list[str], *, env: dict[str, str], **_: object) -> None:
+            begun.append(env)
+
+    monkeypatch.delenv("BOXD_WARM", raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(demo.subprocess, "Popen", Daemon)
+    monkeypatch.setattr(demo, "answers", lambda: True)
+    demo.start_daemon(tmp_path)
+    (env,) = begun
+    assert env["BOXD_WARM"] == expected
+    settings = load(environ=env)
+    assert (settings.warm, settings.warm_builds) == (True, expected == "on")
 
 
 @pytest.mark.parametrize("name", ["setup", "test", "demo"])

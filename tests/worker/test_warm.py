@@ -13,7 +13,7 @@ import pytest
 from openboxd.api.ports import NewMachine
 from openboxd.control import warming
 from openboxd.errors import OperationFailed, WrongState
-from openboxd.model import GIB, MIB, MachineStatus, Size
+from openboxd.model import GIB, MIB, MachineStatus, Progress, Size
 from openboxd.worker.admission import RESERVE_BYTES
 from openboxd.worker.template import template_dir
 from tests.worker.world import OWNER, World
@@ -50,6 +50,16 @@ def booted(world: World) -> bool:
 async def test_a_build_ends_with_a_template_for_the_default_size(world: World) -> None:
     assert template_dir(world.pool, "d1", Size(2, 8 * GIB)).exists()
     assert world.leftovers() == []
+
+
+async def test_a_build_that_is_not_to_warm_makes_none(world: World) -> None:
+    (image,) = world.control.images(OWNER)
+    settings = replace(world.drivers.settings, warm_builds=False)
+    asked = warming.Warming(replace(world.drivers, settings=settings))
+    steps: list[Progress] = []
+    await asked.after_build(replace(image, digest="d2"), steps.append)
+    assert asked.is_on and not steps
+    assert not template_dir(world.pool, "d2", Size(2, 8 * GIB)).exists()
 
 
 async def test_a_new_machine_goes_on_from_the_template_as_itself(world: World) -> None:

@@ -34,7 +34,8 @@ def build(state: State, name: str | None) -> None:
 
     async def work(client: Client) -> ImageInfo:
         with going_on("the build goes on; 'boxd image build' joins it"):
-            if built := await _followed(client.build_image(name or ""), f"building {name or 'the default image'}"):
+            answers = client.build_image(name or "")
+            if built := await _followed(state, answers, f"building {name or 'the default image'}"):
                 return built
         raise OutcomeUnknown("the build ended without an image; look at 'boxd image list'")
 
@@ -50,14 +51,15 @@ def build(state: State, name: str | None) -> None:
 def warm(state: State, name: str | None, vcpu: int | None, memory: int | None) -> None:
     """Boot image NAME, or the default one, and keep it: new machines of this size go on from there, without a boot.
 
-    A build does this for the default size, and other sizes follow by themselves once a machine had to boot, unless
-    the daemon runs with BOXD_WARM=off. Harmless if it was done before.
+    A build does this for the default size, unless the daemon runs with BOXD_WARM=wanted or off. Other sizes follow by
+    themselves after a machine had to boot, as soon as the host is not busy, unless it is off. Harmless if it was done
+    before.
     """
 
     async def work(client: Client) -> ImageInfo:
         with going_on("nothing of it is kept; 'boxd image warm' begins anew"):
             answers = client.warm_image(name or "", vcpu or 0, memory or 0)
-            if warmed := await _followed(answers, f"warming {name or 'the default image'}"):
+            if warmed := await _followed(state, answers, f"warming {name or 'the default image'}"):
                 return warmed
         raise OutcomeUnknown("the warming ended without an image; look at the daemon's log")
 
@@ -65,9 +67,9 @@ def warm(state: State, name: str | None, vcpu: int | None, memory: int | None) -
     answer(state, as_json(warmed), f"image {warmed.name} is warm for this size")
 
 
-async def _followed(answers: AsyncIterator[BuildImageResponse], title: str) -> ImageInfo | None:
+async def _followed(state: State, answers: AsyncIterator[BuildImageResponse], title: str) -> ImageInfo | None:
     """Show progress until the image is there; None if it never comes."""
-    async with bar(title) as show:
+    async with bar(title, lines=not state.json) as show:
         async for item in answers:
             if item.HasField("image"):
                 return item.image
@@ -80,7 +82,9 @@ async def _followed(answers: AsyncIterator[BuildImageResponse], title: str) -> I
 def list_images(state: State) -> None:
     """List the images of this host (short: ls). The default one is marked with *.
 
-    WARM are the sizes in which new machines go on from a booted guest; in others the first one boots.
+    WARM are the sizes in which new machines go on from a booted guest; in others they boot. After the first boot a
+    size becomes warm by itself, but not while the host is busy or the pool full: until then it waits, and machines
+    boot. 'boxd image warm' does not wait.
     """
     images = state.run(lambda client: client.images())
     head = ("", "NAME", "SIZE", "KERNEL", "AGE", "WARM", "DIGEST")

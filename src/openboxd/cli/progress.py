@@ -1,4 +1,4 @@
-"""Progress on stderr while something long runs. Nothing is drawn unless a person looks at a terminal."""
+"""Progress on stderr while something long runs: a bar on a terminal; elsewhere nothing, or a line for every step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from openboxd.cli.output import clean
+from openboxd.cli.output import clean, note
 from openboxd.errors import BoxdError
 
 if TYPE_CHECKING:
@@ -19,10 +19,13 @@ Show = Callable[["Progress"], None]
 
 
 @asynccontextmanager
-async def bar(title: str) -> AsyncIterator[Show]:
-    """A bar for the time of the block; its value takes what there is to show."""
+async def bar(title: str, *, lines: bool = False) -> AsyncIterator[Show]:
+    """A bar for the time of the block; its value takes what there is to show.
+
+    Without a terminal nothing is shown, or with `lines`, which is for what takes minutes, what step has begun.
+    """
     if not sys.stderr.isatty():
-        yield lambda progress: None
+        yield _said(title) if lines else lambda progress: None
         return
     from rich import progress as rich
     from rich.console import Console
@@ -45,6 +48,19 @@ async def bar(title: str) -> AsyncIterator[Show]:
                 display.update(task, total=None, step=step)
 
         yield show
+
+
+def _said(title: str) -> Show:
+    """What says each step once, when it begins."""
+    last = ""
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        if progress.step != last:
+            last = progress.step
+            note(f"{title}: {progress.step} {progress.detail}".rstrip())
+
+    return show
 
 
 @asynccontextmanager

@@ -68,7 +68,7 @@ class Control(
         return self._warming.sizes(image.digest)
 
     def boots_first(self, machine: Machine) -> bool:
-        """Whether a machine just made boots because its size was not kept warm, as it will be from now on."""
+        """Whether a machine just made boots because its size is not kept warm yet; it will be in a quiet moment."""
         return self._warming.is_on and not machine.source and machine.size not in self._warming.sizes(machine.image)
 
     def default_image(self) -> str:

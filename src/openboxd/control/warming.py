@@ -20,7 +20,7 @@ from openboxd.worker.admission import RESERVE_BYTES
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.job import Job
 
-LOOK_AGAIN = 15.0
+LOOK_AGAIN = 5.0
 """Seconds until a host that is busy, or a pool that is full, is looked at again."""
 
 pause = asyncio.sleep
@@ -71,8 +71,8 @@ class Warming:
             yield found
 
     async def after_build(self, image: Image, report: Report) -> None:
-        """Warm a new image for machines of the default size. That it does not succeed is no failure of the build."""
-        if not self.is_on:
+        """Warm a new image for the default size, if builds are to. A build does not fail with it."""
+        if not (self.is_on and self._drivers.settings.warm_builds):
             return
         try:
             await self._make(_Wish(image, sizes.choose_size(0, 0)), report)

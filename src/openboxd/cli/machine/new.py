@@ -96,7 +96,10 @@ def new(
         if auto_hibernate is not None:
             await client.set_auto_hibernate(created.vm_id, auto_hibernate)
         if created.boots_first and not state.json:
-            note("the first machine of this size boots, which takes longer; later ones start warm")
+            note(
+                "this machine boots, which takes longer; later ones of its size start warm, once the host has had "
+                "time to prepare that (see WARM in 'boxd image list')"
+            )
         if no_wait:
             return await client.machine(created.vm_id)
         with going_on(f"{created.name} is made and goes on starting; see 'boxd machine get {created.name}'"):

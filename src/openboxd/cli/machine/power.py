@@ -10,7 +10,7 @@ import click
 from openboxd.cli.base import Command
 from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine.describe import machine_argument, status
-from openboxd.cli.output import answer
+from openboxd.cli.output import answer, note
 from openboxd.cli.progress import watching
 from openboxd.cli.state import State, pass_state
 
@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 @pass_state
 def start(state: State, machine: str) -> None:
     """Boot the stopped machine NAME from its disk; one that sleeps goes on instead. Harmless if it runs."""
-    _apply(state, machine, "starting", lambda client: client.start(machine))
+
+    async def begin(client: Client) -> None:
+        vm = None if state.json else await client.machine(machine)
+        if vm is not None and status(vm) in ("stopped", "failed"):
+            note(f"machine {vm.name} boots from its disk, which takes longer than waking up")
+        await client.start(machine)
+
+    _apply(state, machine, "starting", begin)
 
 
 @click.command("stop", cls=Command)
