@@ -112,13 +112,20 @@ async def test_on_request_the_machine_and_the_checkpoint_stay(doors: Doors) -> N
 
 async def test_who_leaves_interrupts_it_and_the_machine_goes_back(doors: Doors) -> None:
     before = doors.run_of()
-    visitor, task, _ = await guard(doors, "--", "cat")
-    await visitor.until(b"is ready")
+    visitor, task, _ = await running(doors)  # one that is interrupted before has nothing to take back
     visitor.leave()
     await asyncio.wait_for(task, LIMIT)
     await doors.world.until(lambda: doors.run_of() != before)
     await doors.world.until(lambda: not doors.inside.commands.running(doors.machine_id()))
     assert checkpoints(doors) == []
+
+
+async def test_a_machine_that_sleeps_is_guarded_too(doors: Doors) -> None:
+    await doors.world.machine("db")
+    await doors.world.control.suspend_machine(OWNER, "db")
+    done = await boxd(doors, "machine", "guard", "db", "--", "true")
+    assert done.status == 0 and "the command succeeded; machine db goes on" in done.err, done
+    assert checkpoints(doors, "db") == []
 
 
 async def test_what_somebody_else_restored_meanwhile_stands(doors: Doors) -> None:
