@@ -316,3 +316,55 @@ async def test_an_image_is_built_once_however_many_ask(world: World) -> None:
     await asyncio.gather(*(world.image() for _ in range(5)))
     await world.image()
     assert world.builder.builds == 1
+
+
+class Ending:
+    """Holds the last write of operations, which nobody sees: the end of their line in the journal."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.reached, self.go_on, end = asyncio.Event(), asyncio.Event(), world.store.end_operation
+
+        async def held(journal: int) -> None:
+            self.reached.set()
+            await self.go_on.wait()
+            await end(journal)
+
+        monkeypatch.setattr(world.store, "end_operation", held)
+
+
+async def test_who_saw_a_checkpoint_become_ready_may_restore_it_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.machine()
+    await world.sh("set v 1")
+    ending = Ending(world, monkeypatch)
+    async with asyncio.timeout(LIMIT):
+        await world.control.save_checkpoint(OWNER, "web", "one")
+        await ending.reached.wait()
+        (view,) = await world.control.checkpoints(OWNER, "web")
+        assert view.checkpoint.status is CheckpointStatus.READY
+        restoring = asyncio.ensure_future(world.control.restore_checkpoint(OWNER, "web", "one"))
+        await asyncio.wait([restoring], timeout=0.05)
+        assert not restoring.done(), "it waits for the rest of the save"
+        ending.go_on.set()
+        await restoring
+    assert await world.sh("get v") == "1\n"
+
+
+async def test_who_saw_a_machine_run_may_save_it_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await world.image()
+    ending = Ending(world, monkeypatch)
+    ending.go_on.set()
+    async with asyncio.timeout(LIMIT):
+        ending.go_on.clear()
+        await world.control.create_machine(OWNER, NewMachine(name="web"))
+        await world.seen(MachineStatus.RUNNING)
+        run_id = world.control.machine(OWNER, "web").run_id
+        starting = asyncio.ensure_future(world.control.start_machine(OWNER, "web"))
+        saving = asyncio.ensure_future(world.control.save_checkpoint(OWNER, "web", "one"))
+        await asyncio.wait([saving], timeout=0.05)
+        ending.go_on.set()
+        await asyncio.gather(starting, saving)
+        await world.control.checkpoint_done(OWNER, "web", "one")
+    machine = world.control.machine(OWNER, "web")
+    assert (machine.status, machine.run_id) == (MachineStatus.RUNNING, run_id), "it was not booted again"

@@ -194,6 +194,7 @@ async def _answer(worker: MachineWorker, steps: Steps, starting: Starting, begun
     except Unavailable as error:
         silent = error
     took = round(1000 * (time.monotonic() - begun))
+    worker.conclude()
     await worker.move(MachineStatus.RUNNING, run_id=run.run_id, boot_time_ms=took, reason=worker.stands_still)
     if silent is not None:
         raise AgentSilent(f"machine '{worker.machine.name}' runs, but {silence(worker, limit)}")

@@ -17,6 +17,7 @@ class Job:
         self.actor = actor  # id of the user who gave it, or of an organization's key
         self.task: asyncio.Task[None] | None = None
         self.abandoned: set[str] = set()
+        self.concludes = False  # what is shown from now on is its outcome; what is left to do is only for boxd
         self.begun_at = time.monotonic()
         self.took_us = 0  # how long its vCPUs took to be paused or resumed, where that is what was ordered
         self.finished_at = 0.0

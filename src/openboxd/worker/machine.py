@@ -18,7 +18,7 @@ from openboxd.errors import BoxdError, Interrupted, OperationFailed, OutcomeUnkn
 from openboxd.host.extents import allocated_bytes
 from openboxd.host.memory import host_memory
 from openboxd.model import Event, Outcome, Progress
-from openboxd.worker.admission import Already, Refuse, Situation, admit
+from openboxd.worker.admission import SETTLED, Already, Refuse, Situation, admit
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import note, now_ms
 from openboxd.worker.job import Job, finished
@@ -41,6 +41,7 @@ class MachineWorker(RunningMachine):
         self._operations = operations
         self._job: Job | None = None
         self._last: Job | None = None
+        self._at_work: Job | None = None
         self.watchers = Watchers()
         self.restores = 0  # how often it was taken back while this daemon runs
 
@@ -90,12 +91,23 @@ class MachineWorker(RunningMachine):
         pool.check()
         return Situation(
             machine=self.machine,
-            current=self.current,
+            current=None if self._is_shown else self.current,
             checkpoints=self.drivers.store.checkpoints(self.id),
             space=pool.space(),
             host_memory=host_memory(),
             copied_bytes=0 if pool.kind == "reflink" else allocated_bytes(pool.machine_dir(self.id) / "disk.raw"),
         )
+
+    @property
+    def _is_shown(self) -> bool:
+        """The order under way has done what it was to do, and everybody can see it: whoever orders something now has
+        seen it and need not be refused, but waits for the rest of it."""
+        return self._job is not None and self._job.concludes and self.machine.status in SETTLED
+
+    def conclude(self) -> None:
+        """What the order at work writes next is its outcome."""
+        if self._at_work is not None:
+            self._at_work.concludes = True
 
     def repeated(self, order: Order, asker: str) -> Job | None:
         """The job whose outcome `asker` was lost before, if they ask for the same again and nothing came between.
@@ -111,7 +123,8 @@ class MachineWorker(RunningMachine):
 
     async def _carry_out(self, job: Job, previous: Job | None) -> None:
         if previous is not None and previous.task is not None:
-            previous.task.cancel()
+            if not previous.concludes:
+                previous.task.cancel()
             await asyncio.wait([previous.task])
         error: BoxdError | None = None
         begun = now_ms()
@@ -146,9 +159,11 @@ class MachineWorker(RunningMachine):
         with logs.operation(self.id):
             log.info("machine %s: %s", self.id, job.order)
             async with self._turn:
+                self._at_work = job
                 try:
                     await self._operations[type(job.order)](self, job)
                 finally:
+                    self._at_work = None
                     await self._record_end()
 
     async def _put_down(self, job: Job, begun_ms: int, error: BoxdError | None) -> None:

@@ -30,6 +30,7 @@ async def save(worker: MachineWorker, job: Job) -> None:
     try:
         ready = await _capture(worker, checkpoint, begun)
     except BaseException as error:
+        worker.conclude()
         failed = {"status": CheckpointStatus.FAILED, "failure_reason": because(error)}
         await to_the_end(store.update_checkpoint(checkpoint.id, **failed))
         if isinstance(error, MachineLost) or not isinstance(error, Exception):
@@ -66,6 +67,7 @@ async def _capture(worker: MachineWorker, checkpoint: Checkpoint, begun: float) 
     try:
         report = await write_capture(worker, steps, _origin(checkpoint), final)
         ready = _ready(checkpoint, report, begun)
+        worker.conclude()
         await steps.run("ready", lambda: drivers.store.finish_checkpoint(ready))
         steps.commit()
     except BaseException:

@@ -93,6 +93,7 @@ async def _capture(worker: MachineWorker, row: Snapshot, begun: float) -> Snapsh
         report = await write_capture(worker, steps, _origin(worker, row), drivers.pool.snapshot_dir(row.id, version))
         ready = _ready(worker.machine, row, report, begun)
         steps.undo("show the version before", lambda: drivers.store.update_snapshot(row.id, **_kept(row)))
+        worker.conclude()
         await steps.run("ready", lambda: drivers.store.update_snapshot(row.id, **_kept(ready)))
         steps.commit()
         await _drop(drivers, steps, row)
