@@ -253,10 +253,13 @@ def host_lists() -> set[str]:
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port that nobody listens on now. It is above those that the kernel gives to connections, of which one
+    might have it a moment later."""
+    while True:
+        port = 61_000 + secrets.randbelow(4_500)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Lab:

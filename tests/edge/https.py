@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,14 +17,9 @@ from openboxd.edge.gate import Gate
 from openboxd.edge.listener import listen_unix
 from openboxd.host.ca import open_authority
 from tests.edge.guests import LIMIT, Guest
+from tests.lab import free_port
 
 ZONE = "boxd.localhost"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from openboxd.edge.listener import listen_tcp, listen_udp
 from openboxd.model import Held, Way
 from tests.edge.agents import FakeAgent
 from tests.edge.guests import Client, saying, until
-from tests.edge.https import free_port
+from tests.lab import free_port
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ from openboxd.model import Way
 from openboxd.settings import load
 from tests.edge.agents import FakeAgent
 from tests.edge.guests import LIMIT, Client, saying, until
-from tests.edge.https import ZONE, Site, alive, app, free_port, made_front
+from tests.edge.https import ZONE, Site, alive, app, made_front
+from tests.lab import free_port
 
 WAIT = 60.0
 

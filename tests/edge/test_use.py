@@ -13,7 +13,7 @@ from openboxd.edge.gates import Gates
 from openboxd.model import Way
 from tests.edge.agents import FakeAgent
 from tests.edge.guests import Client, echo, until
-from tests.edge.https import free_port
+from tests.lab import free_port
 
 
 @pytest.fixture
