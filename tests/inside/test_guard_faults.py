@@ -63,8 +63,8 @@ async def test_a_guard_that_is_killed_is_carried_on_at_once(doors: Doors) -> Non
     assert child is not None
     child.signal(signal.SIGKILL)
     await asyncio.wait_for(task, LIMIT)
-    assert doors.run_of() != before
     assert "while the command ran; machine web is back at checkpoint guard-" in outcome(visitor).err
+    assert doors.run_of() != before
     assert (outcome(visitor).status, checkpoints(doors), notes(doors.world).left()) == (125, [], [])
 
 
