@@ -287,7 +287,8 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         await stage.furnish()
         yield stage
         await stage.channel.close()
-        await asyncio.gather(*doors.tasks, return_exceptions=True)
+        async with asyncio.timeout(LIMIT):
+            await asyncio.gather(*doors.tasks, return_exceptions=True)
     await world.close()
     shutil.rmtree(run_dir)
 

@@ -46,9 +46,13 @@ async def connected(
             writer.close()
 
         hearing = asyncio.create_task(hear())
-        while data := await reader.read(65536):
-            visitor.say(data)
-        visitor.leave()
+        try:
+            while data := await reader.read(65536):
+                visitor.say(data)
+        except ConnectionError:
+            pass  # a client that ends with something unread resets its connection
+        finally:
+            visitor.leave()
         await asyncio.wait([task, hearing])
         writer.close()
 
