@@ -74,7 +74,7 @@ def test_a_machine_sleeps_and_goes_on(daemon: Daemon) -> None:
     daemon.boxd("machine", "events", GOLDEN)
     assert status(daemon) == "standby", "looking wakes nobody"
     refused = daemon.boxd("machine", "checkpoint", "save", GOLDEN, "x", check=False)
-    assert refused.returncode == 1 and "it is suspended" in refused.stderr
+    assert refused.returncode == 1 and "it is suspended; resume it first" in refused.stderr
     print(f"resumed after {daemon.json('machine', 'resume', GOLDEN)['resume_us'] / 1000:.1f} ms")
     off, _ = clocks(daemon)
     print(f"its clock is {off:.3f} s off after a suspension")

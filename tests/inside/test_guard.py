@@ -120,14 +120,6 @@ async def test_who_leaves_interrupts_it_and_the_machine_goes_back(doors: Doors) 
     assert checkpoints(doors) == []
 
 
-async def test_a_machine_that_sleeps_is_guarded_too(doors: Doors) -> None:
-    await doors.world.machine("db")
-    await doors.world.control.suspend_machine(OWNER, "db")
-    done = await boxd(doors, "machine", "guard", "db", "--", "true")
-    assert done.status == 0 and "the command succeeded; machine db goes on" in done.err, done
-    assert checkpoints(doors, "db") == []
-
-
 async def test_what_somebody_else_restored_meanwhile_stands(doors: Doors) -> None:
     await doors.world.save("theirs")
     visitor, task, name = await running(doors)

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from openboxd.api.ports import NewMachine
 from openboxd.errors import AgentSilent, BoxdError, Busy, WrongState
 from openboxd.model import ExecRequest, MachineStatus
 from openboxd.ports import RunState
 from openboxd.worker.machine import MachineWorker
-from openboxd.worker.orders import Hibernate
 from openboxd.worker.ways import NoWays
 from tests.worker.world import LIMIT, OWNER, World
 
@@ -100,7 +98,7 @@ async def test_hibernated_and_woken_it_goes_on_in_another_run(world: World) -> N
         ("suspended", "reboot", "machine 'web' must be running to be rebooted; it is suspended; resume it first"),
         ("hibernated", "rename", "machine 'web' cannot be renamed while it is hibernated; wake it first"),
         ("suspended", "resize", "machine 'web' cannot be resized while it is suspended; resume it first"),
-        ("stopped", "save", "machine 'web' must be running to save a checkpoint; it is stopped"),
+        ("hibernated", "save", "machine 'web' must be running to save a checkpoint; it is hibernated; wake it first"),
     ],
 )
 async def test_what_is_refused_touches_nothing(world: World, from_: str, order: str, sentence: str) -> None:
@@ -125,52 +123,6 @@ async def test_what_is_refused_touches_nothing(world: World, from_: str, order: 
         await orders[order]()
     assert error.value.message == sentence
     assert control.machine(OWNER, "web") == before and world.leftovers() == []
-
-
-@pytest.mark.parametrize("how", ASLEEP)
-async def test_a_checkpoint_of_a_machine_that_sleeps_is_saved_as_it_goes_on(world: World, how: str) -> None:
-    await asleep(world, how)
-    await world.save("a")
-    assert status(world) is S.RUNNING
-    waking = "resume" if how == "suspended" else "wake"
-    expected = [(waking, "", "ok"), ("save", "a", "ok")]
-    await world.until(lambda: last_events(world, 2) == expected)
-    await world.sh("set v lost; write file lost")
-    await put_to_sleep(world, how)
-    await world.control.restore_checkpoint(OWNER, "web", "a")
-    assert (status(world), await world.sh("get v; read file")) == (S.RUNNING, "kept\nkept")
-    assert world.leftovers() == []
-
-
-@pytest.mark.parametrize("how", ASLEEP)
-async def test_a_snapshot_of_a_machine_that_sleeps_is_saved_as_it_goes_on(world: World, how: str) -> None:
-    await asleep(world, how)
-    await world.snapshot("base")
-    assert status(world) is S.RUNNING
-    await world.control.create_from_snapshot(OWNER, "base", NewMachine(name="copy"), wait=True)
-    assert await world.sh("get v; read file", "copy") == "kept\nkept"
-
-
-async def test_a_save_waits_for_a_machine_that_falls_asleep(world: World) -> None:
-    await world.machine()
-    with world.host.hold("save pause") as hold:
-        falling = asyncio.create_task(world.control.hibernate_machine(OWNER, "web"))
-        await hold.reached()
-        saving = asyncio.create_task(world.save("a"))
-        await world.until(lambda: worker(world).use.is_open)  # it has got as far as that
-        assert worker(world).current == Hibernate()
-        hold.release()
-        await falling
-    await saving
-    assert status(world) is S.RUNNING
-
-
-async def test_a_save_of_one_that_cannot_be_woken_says_so_and_leaves_nothing(world: World) -> None:
-    await asleep(world, "hibernated")
-    (capture(world) / "manifest.json").unlink()
-    with pytest.raises(WrongState, match="machine 'web' cannot be woken and stays hibernated"):
-        await world.control.save_checkpoint(OWNER, "web", "a")
-    assert (status(world), list(world.store.checkpoints(worker(world).id))) == (S.HIBERNATED, [])
 
 
 @pytest.mark.parametrize("how", ASLEEP)

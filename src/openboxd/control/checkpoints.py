@@ -11,7 +11,6 @@ from openboxd.control.views import views
 from openboxd.errors import checkpoint_not_found
 from openboxd.model import Caller, Checkpoint, CheckpointView, Event, Machine, Progress, Verification
 from openboxd.worker.orders import Remove, Restore, Save
-from openboxd.worker.reach import submit_awake
 from openboxd.worker.verify import verify
 
 EVENT_LIMIT = 1000
@@ -22,7 +21,7 @@ class Checkpoints(Base):
     """Save, restore, remove, verify; events."""
 
     async def save_checkpoint(self, caller: Caller, ref: str, name: str) -> Checkpoint:
-        """Admit a save; answers once the checkpoint is on record as pending. A machine that sleeps is woken first."""
+        """Admit a save; answers once the checkpoint is on record as pending."""
         worker = self._worker(caller, ref)
         if name:
             names.check_checkpoint_name(name)
@@ -30,7 +29,7 @@ class Checkpoints(Base):
             name = names.generate_checkpoint_name({c.name for c in self._store.checkpoints(worker.id)})
         order = Save(checkpoint_id=names.new_checkpoint_id(), name=name, created_by=caller.author)
         await self._quotas.refresh(worker.machine.owner_id)
-        await (await submit_awake(worker, order, caller.author)).recorded()
+        await worker.submit(order, caller.author).recorded()
         found = self._store.checkpoint(worker.id, name)
         if found is None:
             raise checkpoint_not_found(name, worker.machine.name)

@@ -15,7 +15,6 @@ from openboxd.model import Caller, Machine, Progress, Snapshot, SnapshotView, Us
 from openboxd.worker.holds import let_go_after
 from openboxd.worker.job import Job
 from openboxd.worker.orders import SaveSnapshot, StartFrom, gib
-from openboxd.worker.reach import submit_awake
 from openboxd.worker.snapshot import FIXED, INHERITED, remove_snapshot
 from openboxd.worker.steps import to_the_end
 from openboxd.worker.verify import read_whole
@@ -25,7 +24,7 @@ class Snapshots(Base):
     """Save, look at, remove."""
 
     async def save_snapshot(self, caller: Caller, ref: str, name: str) -> Snapshot:
-        """Admit a save; answers once a version is on record as pending. A machine that sleeps is woken first."""
+        """Admit a save; answers once it is on record that a version is pending."""
         return await to_the_end(self._save_snapshot(caller, ref, name))
 
     async def _save_snapshot(self, caller: Caller, ref: str, name: str) -> Snapshot:
@@ -34,7 +33,7 @@ class Snapshots(Base):
         names.check_snapshot_name(name)
         order = SaveSnapshot(snapshot_id=names.new_snapshot_id(), name=name, owner_id=caller.user_id)
         await self._quotas.refresh(caller.user_id)
-        job = await submit_awake(worker, order, caller.author)
+        job = worker.submit(order, caller.author)
         await job.recorded()
         found = self.snapshot(caller, name)
         self._snapshot_saves[found.id] = job

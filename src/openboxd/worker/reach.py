@@ -10,9 +10,8 @@ from contextlib import asynccontextmanager
 from openboxd.errors import BoxdError, Unavailable, WrongState
 from openboxd.model import MachineStatus
 from openboxd.ports import Agent
-from openboxd.worker.job import Job
 from openboxd.worker.machine import MachineWorker
-from openboxd.worker.orders import Hibernate, Restore, Resume, Save, SaveSnapshot, Sleep, Suspend, Wake
+from openboxd.worker.orders import Hibernate, Restore, Resume, Suspend, Wake
 from openboxd.worker.states import ASLEEP
 
 HOLD_LIMIT = 60.0
@@ -49,18 +48,6 @@ async def reachable_agent(worker: MachineWorker) -> Agent:
     if not worker.agent.ready:
         await worker.agent.wait_ready(AGENT_LIMIT)
     return worker.agent
-
-
-async def submit_awake(worker: MachineWorker, order: Save | SaveSnapshot, actor: str) -> Job:
-    """Give an order that needs a running machine: one that sleeps, or is about to, goes on first.
-
-    Raises:
-        BoxdError: it could not be woken and is as it was, or the order was refused.
-    """
-    with worker.use.held():  # nor does it fall asleep between the two
-        if worker.asleep or isinstance(worker.current, Sleep):
-            await rouse(worker, actor)
-        return worker.submit(order, actor)
 
 
 async def rouse(worker: MachineWorker, actor: str = "") -> None:

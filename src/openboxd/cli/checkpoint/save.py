@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def save(state: State, machine: str, checkpoint: str | None, no_wait: bool) -> None:
     """Save memory and disk of the running machine NAME under the name CHECKPOINT.
 
-    The machine keeps running; one that sleeps goes on first. Without CHECKPOINT a name is made from the time. Waits
-    until the checkpoint is ready; the save is finished also if this command is ended.
+    The machine keeps running. Without CHECKPOINT a name is made from the time. Waits until the checkpoint is ready;
+    the save is finished also if this command is ended.
     """
 
     async def work(client: Client) -> tuple[str, CheckpointInfo]:

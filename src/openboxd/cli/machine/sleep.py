@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def suspend(state: State, machine: str) -> None:
     """Pause machine NAME. Its memory stays in the host's, so it goes on at once.
 
-    Whoever uses it resumes it: a connection to its domain, SSH port or an exposed port, a command, a file copied, or
-    a save. Connections stay open. Harmless if it is suspended. `boxd machine pause` is the same.
+    Whoever uses it resumes it: a connection to its domain, SSH port or an exposed port, a command or a file copied.
+    Connections stay open. Harmless if it is suspended. `boxd machine pause` is the same.
 
     With --json: {name, id, status, suspend_us}.
     """

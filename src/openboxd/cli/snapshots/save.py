@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 def save(state: State, machine: str, name: str, no_wait: bool) -> None:
     """Save memory and disk of the running machine NAME as SNAPSHOT.
 
-    The machine keeps running; one that sleeps goes on first. If there is a SNAPSHOT already this is its next version,
-    which takes the place of the one before. Waits until it is ready; the save is finished also if this command is
-    ended.
+    The machine keeps running. If there is a SNAPSHOT already this is its next version, which takes the place of the
+    one before. Waits until it is ready; the save is finished also if this command is ended.
     """
 
     async def work(client: Client) -> tuple[int, SnapshotInfo]:
