@@ -368,3 +368,22 @@ async def test_who_saw_a_machine_run_may_save_it_at_once(world: World, monkeypat
         await world.control.checkpoint_done(OWNER, "web", "one")
     machine = world.control.machine(OWNER, "web")
     assert (machine.status, machine.run_id) == (MachineStatus.RUNNING, run_id), "it was not booted again"
+
+
+async def test_who_waits_for_the_rest_of_an_order_hears_of_a_removal(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.machine()
+    ending = Ending(world, monkeypatch)
+    async with asyncio.timeout(LIMIT):
+        await world.control.save_checkpoint(OWNER, "web", "one")
+        await ending.reached.wait()
+        restoring = asyncio.ensure_future(world.control.restore_checkpoint(OWNER, "web", "one"))
+        await asyncio.wait([restoring], timeout=0.05)
+        removing = asyncio.ensure_future(world.control.destroy_machine(OWNER, "web"))
+        await asyncio.wait([removing], timeout=0.05)
+        ending.go_on.set()
+        await removing
+        with pytest.raises(Interrupted, match="was ended because the machine is being removed"):
+            await restoring
+    assert world.leftovers() == []

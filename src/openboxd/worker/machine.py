@@ -122,13 +122,10 @@ class MachineWorker(RunningMachine):
         return None if heard_late else last
 
     async def _carry_out(self, job: Job, previous: Job | None) -> None:
-        if previous is not None and previous.task is not None:
-            if not previous.concludes:
-                previous.task.cancel()
-            await asyncio.wait([previous.task])
         error: BoxdError | None = None
         begun = now_ms()
         try:
+            await _over(previous)
             await self._work(job)
         except Unavailable as failure:
             # Clients repeat what was UNAVAILABLE, and an operation that has begun may have changed something.
@@ -226,6 +223,14 @@ class MachineWorker(RunningMachine):
     def relabel(self, operation: str) -> Callable[[Progress], None]:
         """A report function for drivers whose progress belongs to `operation`."""
         return lambda progress: self.report(replace(progress, operation=operation))
+
+
+async def _over(previous: Job | None) -> None:
+    """Wait for the order before. One that has still something to do is ended: a removal came."""
+    if previous is not None and previous.task is not None:
+        if not previous.concludes:
+            previous.task.cancel()
+        await asyncio.wait([previous.task])
 
 
 Operation = Callable[[MachineWorker, Job], Awaitable[None]]
