@@ -12,6 +12,7 @@ from openboxd.errors import WrongState
 from openboxd.model import Caller, Machine
 
 SHOWN = 5
+"""Entries of an egress list that its event names."""
 
 
 class Reach(Base):
