@@ -253,13 +253,20 @@ def host_lists() -> set[str]:
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on now. It is above those that the kernel gives to connections, of which one
-    might have it a moment later."""
+    """A TCP port that nobody listens on now, and that no other call in any process returns while this one lives. It
+    is above those that the kernel gives to connections, of which one might have it a moment later."""
     while True:
         port = 61_000 + secrets.randbelow(4_500)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+        reserved = socket.socket(socket.AF_UNIX)
+        with socket.socket() as probe:
+            try:
+                reserved.bind(f"\0boxd-test-port-{port}")
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                reserved.close()
+                continue
+        reserved.detach()  # kept until the process ends
+        return port
 
 
 class Lab:
