@@ -72,7 +72,7 @@ async def take(bench: Bench, run: Run, spec: RunSpec, parent: Path | None, **mor
     monitor = await Monitor.connect(directory_of(bench, run).saver_monitor, "test")
     staging = bench.staging()
     try:
-        report = await Take(monitor, Order(RAM, spec.disk, staging, parent), lambda *_: None, **more).run()
+        report = await Take(monitor, Order(RAM, run.pid, spec.disk, staging, parent), lambda *_: None, **more).run()
     finally:
         await monitor.close()
     return staging, report

@@ -25,12 +25,11 @@ def punch_hole(descriptor: int, offset: int, length: int) -> None:
             raise OSError(error, os.strerror(error))
 
 
-def data_ranges(descriptor: int) -> Iterator[tuple[int, int]]:
-    """(start, end) of each stretch that may hold data, in order; everything else is holes.
+def data_ranges(descriptor: int, offset: int = 0) -> Iterator[tuple[int, int]]:
+    """(start, end) of each stretch that may hold data, from an offset on, in order; everything else is holes.
 
     A filesystem that does not know reports the whole file as data."""
     size = os.fstat(descriptor).st_size
-    offset = 0
     while offset < size:
         try:
             start = os.lseek(descriptor, offset, os.SEEK_DATA)
@@ -42,18 +41,28 @@ def data_ranges(descriptor: int) -> Iterator[tuple[int, int]]:
         yield start, offset
 
 
-def forget_holes(descriptor: int) -> None:
+def forget_holes(descriptor: int, begin: int = 0, end: int | None = None) -> None:
     """Give back the host's memory that readers of a file's holes have filled with zeros, mapped or not.
 
-    For files that nobody writes. A hole that is punched into a hole changes nothing, but XFS and ext4 drop its cached
-    pages, also from the processes that have it mapped; what these have changed in private mappings stays theirs.
-    btrfs finds nothing to do and keeps the pages until the host needs them.
+    `begin` and `end` are offsets in bytes; without them it is the whole file. For files that nobody writes. A hole
+    that is punched into a hole changes nothing, but XFS and ext4 drop its cached pages, also from the processes that
+    have it mapped; what these have changed in private mappings stays theirs. btrfs finds nothing to do and keeps the
+    pages until the host needs them.
 
     Raises OSError. Blocks.
     """
-    at, size = 0, os.fstat(descriptor).st_size
-    for start, end in [*data_ranges(descriptor), (size, size)]:
-        if start - at >= _WORTH:
-            for offset in range(at, start, _PIECE):
-                punch_hole(descriptor, offset, min(_PIECE, start - offset))
-        at = end
+    for low, high in _holes(descriptor, begin, os.fstat(descriptor).st_size if end is None else end):
+        if high - low >= _WORTH:
+            for offset in range(low, high, _PIECE):
+                punch_hole(descriptor, offset, min(_PIECE, high - offset))
+
+
+def _holes(descriptor: int, at: int, end: int) -> Iterator[tuple[int, int]]:
+    for start, after in data_ranges(descriptor, at):
+        if start >= end:
+            break
+        if start > at:
+            yield at, start
+        at = after
+    if at < end:
+        yield at, end

@@ -17,13 +17,14 @@ from openboxd.ports import Plan, Run, RunSpec
 from openboxd.qemu.accel import Accelerators
 from openboxd.qemu.facts import Facts, find_facts
 from openboxd.qemu.launch import Launch
+from openboxd.qemu.memory_image import MEMORY
 from openboxd.qemu.plan import check_plan, plan_machine
 from openboxd.qemu.qmp import Monitor, QmpError
 from openboxd.qemu.rescue import cancel_migration
 from openboxd.qemu.run import QemuRun
 from openboxd.qemu.rundir import RunDir, is_run_id
 from openboxd.qemu.saving import COMMAND, savers_of, uncancelled
-from openboxd.qemu.take import MEMORY, STATE
+from openboxd.qemu.take import STATE
 from openboxd.settings import Settings
 
 _LOAD = 120.0  # seconds for the state of a capture; it takes 30 ms, but a cold disk may be slow

@@ -17,6 +17,9 @@ import numpy.typing as npt
 from openboxd.host import holes, reflink
 from openboxd.qemu.stream import PAGE, Index, Pages
 
+MEMORY = "memory.img"
+"""Its name in a capture."""
+
 _WORDS = PAGE // 8
 _GAPS = 4  # one read over gaps is faster than many reads, up to this share of pages read in vain
 _DROP = 64 << 20  # bytes of the parent read before they are dropped from the page cache

@@ -102,7 +102,7 @@ class QemuRun:
         """Write a capture of the running machine."""
         if not self._process.alive:
             raise self._lost()
-        order = Order(ram_bytes(self.plan), job.disk, job.staging, job.parent, job.paused)
+        order = Order(ram_bytes(self.plan), self._process.pid, job.disk, job.staging, job.parent, job.paused)
         return await Saving(self._directory, self._monitor, self._process, self._saver_command).save(order, report)
 
     async def detach(self) -> None:

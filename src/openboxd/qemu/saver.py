@@ -34,8 +34,8 @@ _SWITCH = 0.0005  # seconds; the thread that splits must let the thread that res
 
 def saver_arguments(run: RunDir, order: Order) -> list[str]:
     """Arguments of a saver, by which it is also found (`run.path`)."""
-    words = ["--run", str(run.path), "--ram", str(order.ram_bytes), "--disk", str(order.disk)]
-    words += ["--staging", str(order.staging)]
+    words = ["--run", str(run.path), "--ram", str(order.ram_bytes), "--qemu", str(order.pid)]
+    words += ["--disk", str(order.disk), "--staging", str(order.staging)]
     words += ["--paused"] if order.paused else []
     return words + (["--parent", str(order.parent)] if order.parent else [])
 
@@ -43,14 +43,15 @@ def saver_arguments(run: RunDir, order: Order) -> list[str]:
 def main(argv: list[str], after_pause: AfterPause | None = None) -> int:
     """Run one saver."""
     options = _parse(argv)
-    order = Order(options.ram, options.disk, options.staging, options.parent, options.paused)
+    order = Order(options.ram, options.qemu, options.disk, options.staging, options.parent, options.paused)
     sys.setswitchinterval(_SWITCH)
     return asyncio.run(_main(RunDir(options.run), order, after_pause))
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=MODULE)
-    parser.add_argument("--ram", type=int, required=True)
+    for name in ("--ram", "--qemu"):
+        parser.add_argument(name, type=int, required=True)
     for name in ("--run", "--disk", "--staging"):
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument("--parent", type=Path)

@@ -23,12 +23,12 @@ from openboxd.host import digests, reflink
 from openboxd.host.files import sync_directory, sync_file
 from openboxd.model import SaveReport
 from openboxd.qemu.convergence import AT_FIRST, EVENTS, Convergence, Limits, Paused, TakeFailed
-from openboxd.qemu.memory_image import MemoryImage
+from openboxd.qemu.memory_image import MEMORY, MemoryImage
 from openboxd.qemu.qmp import Monitor, QmpError
+from openboxd.qemu.ram_file import Trail
 from openboxd.qemu.rescue import cancel_migration, let_run, let_stand, resume
 from openboxd.qemu.stream import PAGE, Splitter, StreamCut
 
-MEMORY = "memory.img"
 STATE = "devices.state"
 DISK = "disk.raw"
 
@@ -44,12 +44,13 @@ AfterPause = Callable[[Monitor], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Order:
-    """What to take: RAM of the guest, its disk, where to, and the parent's directory.
+    """What to take: RAM of the guest, the pid of its QEMU, its disk, where to, and the parent's directory.
 
     `paused`: the vCPUs stand still already, and are left so.
     """
 
     ram_bytes: int
+    pid: int
     disk: Path
     staging: Path
     parent: Path | None = None
@@ -166,13 +167,15 @@ class Take:
     def _read(self, pipe: int) -> None:
         """Split the stream up to its end. Blocks. Closes the pipe, so QEMU never waits for a reader that gave up."""
         assert self._image is not None
+        trail = Trail(self._image, self._order.pid)
         try:
             with (self._order.staging / STATE).open("xb") as kept:
                 source = lambda view: os.readv(pipe, [view])  # noqa: E731
-                Splitter(source, self._image, kept, self._order.ram_bytes).run()
+                Splitter(source, trail, kept, self._order.ram_bytes).run()
                 kept.flush()
                 os.fsync(kept.fileno())
         finally:
+            trail.close()
             os.close(pipe)
 
     def _on_pass(self, number: int) -> None:
