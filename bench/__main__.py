@@ -18,6 +18,7 @@ from bench.host import describe, setting
 from bench.place import Options, Place
 from bench.progress import Tell, silent, telling
 from bench.result import Result
+from bench.targets import judge
 from tests.guests.direct import direct
 from tests.lab import Lab, mounted
 
@@ -77,6 +78,9 @@ def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str) 
             report.show(results[-1], console)
             console.print(f"  {name}: {time.monotonic() - begun:.0f} s\n")
             written = report.write(results, host, stamp)  # each time: what is interrupted leaves what it has
+    if (verdict := judge(results)) is not None:
+        report.show(verdict, console)
+        written = report.write([*results, verdict], host, stamp)
     for file in written:
         console.print(f"written: {file}")
 

@@ -16,6 +16,7 @@ from bench.__main__ import NAMES, SHORT, measure
 from bench.figures import Spread
 from bench.host import describe
 from bench.result import Result
+from bench.targets import TARGETS
 from tests.lab import Lab
 
 pytestmark = pytest.mark.guest
@@ -77,6 +78,8 @@ async def test_a_benchmark_in_short(lab: Lab, name: str, tmp_path: Path, monkeyp
     assert result.rows
     assert all(map(math.isfinite, _figures(result))), "none is missing"
     assert _figures(result)
+    wanted = [target.column for target in TARGETS if target.of == name]
+    assert set(wanted) <= result.rows[0].keys(), "each target has its figure"
     if check := PROMISES.get(name):
         check(result)
     assert result.setting["accelerator"] in ("tcg", "kvm")

@@ -1,0 +1,47 @@
+"""Figures of a benchmark are held against what is wanted, those that count and no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.figures import spread
+from bench.result import Result
+from bench.targets import judge
+
+
+def saves(pauses: list[float], memory: int = 1024, rate: float = 9.8) -> Result:
+    row = {"MiB": memory, "dirty MiB/s": rate, "pause": spread(pauses), "ready": spread([900.0])}
+    return Result("save", "Saves", [row | {"new/changed": spread([1.0])}])
+
+
+def verdicts(*results: Result) -> dict[str, tuple[float, str]]:
+    table = judge(results)
+    return {} if table is None else {str(row["what"]): (row["seen"], row["reached"]) for row in table.rows}
+
+
+def test_what_is_reached_and_what_is_not() -> None:
+    found = verdicts(saves([20.0, 20.0, 200.0]))
+    assert found["pause, half of them, ms"] == (20.0, "yes")
+    assert found["pause, 99th percentile, ms"] == (pytest.approx(196.4), "no")
+    assert found["new bytes for each that changed"] == (1.0, "yes")
+
+
+@pytest.mark.parametrize(("memory", "rate"), [(512, 9.8), (4096, 9.8), (1024, 0.0), (1024, 95.0)])
+def test_other_guests_and_loads_do_not_count(memory: int, rate: float) -> None:
+    assert verdicts(saves([200.0], memory, rate)) == {}
+
+
+@pytest.mark.parametrize(("times", "reached"), [(49.9, "no"), (50.0, "yes")])
+def test_beside_a_peer_more_is_better(times: float, reached: str) -> None:
+    row = {"way": "snapshot-save (qcow2)", "pause / ours": times, "reply / ours": 1.4}
+    found = verdicts(Result("peers", "Peers", [row, row | {"way": "mapped-ram", "pause / ours": 1.0}]))
+    assert found == {
+        "snapshot-save's pause, times ours": (times, reached),
+        "snapshot-load's reply, times ours": (1.4, "no"),
+    }
+
+
+def test_what_was_not_measured_is_not_judged() -> None:
+    row = {"machines": 2, "first answer": spread([]), "all MiB of RAM": 100.0, "MB of disk each": 0.2}
+    assert verdicts(Result("new", "New", [row])) == {"disk of a machine, MB": (0.2, "yes")}
+    assert judge([]) is None
