@@ -99,7 +99,7 @@ class FakeService(ServiceCheckpoints, ServiceForks, ServiceSnapshots, ServiceSle
         return self.measured.text()
 
     def count_error(self, error: BaseException) -> None:
-        self.measured.failed(error)
+        self.measured.failed(error, "call")
 
     async def close(self) -> None:
         for session in self.sessions:

@@ -116,7 +116,7 @@ def _handler(service: Service, call: MethodDescriptor, method: Method | None, ca
     async def guarded(request: Any, context: Context) -> Any:
         work = stream if call.server_streaming else single
         rest = request if call.client_streaming else None
-        return await _guarded(context, call.name, lambda: _counted(service, work(request, context)), rest)
+        return await _guarded(service, context, call.name, work(request, context), rest)
 
     kinds = {
         (False, False): grpc.unary_unary_rpc_method_handler,
@@ -168,21 +168,14 @@ async def _send(context: Context, answers: AsyncIterator[Any]) -> None:
             await context.write(answer)
 
 
-async def _counted(service: Service, work: Awaitable[Any]) -> Any:
-    """Let the metrics tell what fails."""
+async def _guarded(
+    service: Service, context: Context, name: str, work: Awaitable[Any], rest: AsyncIterator[Any] | None
+) -> Any:
+    """Word what fails, and let the metrics tell it."""
     try:
         return await work
-    except Exception as error:
-        service.count_error(error)
-        raise
-
-
-async def _guarded(
-    context: Context, name: str, work: Callable[[], Awaitable[Any]], rest: AsyncIterator[Any] | None
-) -> Any:
-    try:
-        return await work()
     except BoxdError as error:
+        service.count_error(error)
         if rest is not None:
             await swallow(rest)
         await _abort(context, status_of(error), error.message, type(error).__name__)
@@ -190,6 +183,7 @@ async def _guarded(
         if context.done() or isinstance(error, grpc.aio.BaseError):  # a write to a caller who hung up
             log.debug("%s: the caller is gone: %r", name, error)
             raise
+        service.count_error(error)
         log.exception("%s failed unexpectedly", name)
         text = f"{name} failed inside the daemon; whether it took effect is unknown, and the daemon's log says why"
         await _abort(context, grpc.StatusCode.INTERNAL, text, "OutcomeUnknown")

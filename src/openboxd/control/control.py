@@ -32,6 +32,7 @@ class Control(
 
     async def close(self, limit: float = 30.0) -> None:
         """Stop serving: end builds, wait for operations up to `limit` seconds, let go of the machines."""
+        await self._inventory.close()
         await self._images.close()
         await self._warming.close()
         await self.team.close(limit)
@@ -42,7 +43,7 @@ class Control(
 
     def count_error(self, error: BaseException) -> None:
         """Count a call that failed."""
-        self._drivers.metrics.failed(error)
+        self._drivers.metrics.failed(error, "call")
 
     def images(self, caller: Caller) -> Sequence[Image]:
         """All images of this host."""

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 import time
 from collections import Counter
 
+from openboxd.control.holdings import held
 from openboxd.control.ports import ControlStore
 from openboxd.errors import BoxdError
 from openboxd.metrics import Metrics
-from openboxd.model import CheckpointStatus
+from openboxd.model import Space
 from openboxd.ports import Pool
 
-CAPTURES_EVERY = 60.0
-"""Seconds for which the count of captures' bytes holds: it asks the filesystem for every extent of every capture."""
+HELD_EVERY = 300.0
+"""Seconds from one count of what holds bytes of the pool to the next, if somebody asks: it makes the filesystem write
+what guests have written lately, and asks it for every extent of every file."""
+
+PATIENCE = 2.0
+"""Seconds that who asks for the metrics waits for such a count; it goes on, and what was counted before is told."""
+
+log = logging.getLogger(__name__)
 
 
 class Inventory:
@@ -21,28 +30,47 @@ class Inventory:
 
     def __init__(self, store: ControlStore, pool: Pool, metrics: Metrics) -> None:
         self._store, self._pool, self._metrics = store, pool, metrics
-        self._counted_at = float("-inf")
-        self._turn = asyncio.Lock()
+        self._begun_at = float("-inf")
+        self._count: asyncio.Task[None] | None = None
+        self._closing = threading.Event()
 
     async def text(self) -> bytes:
         """The metrics in Prometheus' text format. What a pool that does not answer would tell is left as it was."""
-        async with self._turn:
-            self._metrics.show_machines(Counter(str(machine.status) for machine in self._store.machines()))
-            try:
-                space = await asyncio.to_thread(self._pool.space)
-                self._metrics.show_pool(space.total_bytes, space.free_bytes)
-                if time.monotonic() - self._counted_at >= CAPTURES_EVERY:
-                    self._metrics.show_captures(*await asyncio.to_thread(self._captures))
-                    self._counted_at = time.monotonic()
-            except (BoxdError, OSError) as error:
-                self._metrics.failed(error)
+        self._metrics.show_machines(Counter(str(machine.status) for machine in self._store.machines()))
+        try:
+            space = await asyncio.to_thread(self._space)
+            self._metrics.show_pool(space.total_bytes, space.free_bytes)
+        except (BoxdError, OSError) as error:
+            self._metrics.failed(error, "scrape")
+        await self._counted()
         return self._metrics.text()
 
-    def _captures(self) -> tuple[int, int]:
-        own = shared = 0
-        for machine in self._store.machines():
-            for checkpoint in self._store.checkpoints(machine.id):
-                if checkpoint.status is CheckpointStatus.READY:
-                    usage = self._pool.usage(self._pool.checkpoint_dir(machine.id, checkpoint.id))
-                    own, shared = own + usage.exclusive_bytes, shared + usage.shared_bytes
-        return own, shared
+    async def close(self) -> None:
+        """Count nothing any more. A count under way ends with the file that it looks at."""
+        self._closing.set()
+        if self._count is not None:
+            self._count.cancel()
+            await asyncio.wait([self._count])
+
+    def _space(self) -> Space:
+        self._pool.check()
+        return self._pool.space()
+
+    async def _counted(self) -> None:
+        """Begin a count of what holds bytes of the pool if one is due, and wait a moment for one under way."""
+        is_due = time.monotonic() - self._begun_at >= HELD_EVERY and not self._closing.is_set()
+        if is_due and (self._count is None or self._count.done()):
+            self._begun_at = time.monotonic()
+            self._count = asyncio.create_task(self._count_held(), name="count what holds bytes of the pool")
+        if self._count is not None and not self._count.done():
+            await asyncio.wait([self._count], timeout=PATIENCE)
+
+    async def _count_held(self) -> None:
+        machines = [machine.id for machine in self._store.machines()]
+        images = [image.digest for image in self._store.images()]
+        try:
+            found = await asyncio.to_thread(held, self._pool, machines, images, self._closing.is_set)
+            self._metrics.show_held(found, time.time())
+        except (BoxdError, OSError) as error:
+            log.warning("what holds bytes of the pool was not counted: %s", error)
+            self._metrics.failed(error, "scrape")

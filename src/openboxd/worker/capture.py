@@ -7,11 +7,12 @@ Checkpoints and snapshots are captures that somebody owns; what is on record abo
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 from openboxd.errors import MachineLost, WrongState
-from openboxd.model import CheckpointStatus, SaveReport
+from openboxd.model import Checkpoint, CheckpointStatus, Progress, SaveReport, Snapshot
 from openboxd.ports import SaveJob
 from openboxd.worker import manifest
 from openboxd.worker.events import STANDS_STILL
@@ -21,6 +22,8 @@ from openboxd.worker.runs import disk_of
 from openboxd.worker.staging import Staging
 from openboxd.worker.steps import Steps
 from openboxd.worker.template import template_dir
+
+log = logging.getLogger(__name__)
 
 
 async def write_capture(
@@ -41,6 +44,14 @@ async def write_capture(
     steps.undo("drop the capture", lambda: asyncio.to_thread(pool.discard, final))
     await steps.run("publish", lambda: asyncio.to_thread(pool.publish, staging, final))
     return report
+
+
+def tell_saved(worker: MachineWorker, operation: str, done: str, found: Checkpoint | Snapshot) -> None:
+    """Tell the metrics, the log (in the words `done`) and those who watch what a save that is ready came to."""
+    pause, took = found.pause_us / 1000, found.duration_ms
+    worker.drivers.metrics.saves.labels(operation).observe(took / 1000)
+    log.info("machine %s: %s, pause %.1f ms, ready after %d ms", worker.id, done, pause, took)
+    worker.report(Progress(operation, "ready", 1.0, f"pause {pause:.1f} ms"))
 
 
 async def take(worker: MachineWorker, operation: str, origin: Origin, staging: Path, *, paused: bool) -> SaveReport:

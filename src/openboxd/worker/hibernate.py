@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 
 async def hibernate(worker: MachineWorker, job: Job) -> None:
     """Carry out a hibernate order. If this raises, the machine is as it was, its run included."""
-    before, journal = worker.machine, await worker.journal(HIBERNATE, {})
+    before, begun = worker.machine, time.monotonic()
+    journal = await worker.journal(HIBERNATE, {})
     steps = worker.steps(HIBERNATE, journal)
     try:
         try:
@@ -52,6 +53,7 @@ async def hibernate(worker: MachineWorker, job: Job) -> None:
         await to_the_end(_end_run(worker, steps))
     finally:
         await to_the_end(worker.drivers.store.end_operation(journal))
+    log.info("machine %s: hibernated after %d ms", worker.id, round(1000 * (time.monotonic() - begun)))
 
 
 async def _to_disk(worker: MachineWorker, steps: Steps, job: Job, before: Machine) -> None:

@@ -122,6 +122,11 @@ class MachineWorker(RunningMachine):
         return None if heard_late else last
 
     async def _carry_out(self, job: Job, previous: Job | None) -> None:
+        """An order from its admission to its outcome; all that is logged meanwhile bears one operation id."""
+        with logs.operation(self.id):
+            await self._to_its_outcome(job, previous)
+
+    async def _to_its_outcome(self, job: Job, previous: Job | None) -> None:
         error: BoxdError | None = None
         begun = now_ms()
         try:
@@ -153,22 +158,21 @@ class MachineWorker(RunningMachine):
 
     async def _work(self, job: Job) -> None:
         """The order itself, when it is its turn."""
-        with logs.operation(self.id):
-            log.info("machine %s: %s", self.id, job.order)
-            async with self._turn:
-                self._at_work = job
-                try:
-                    await self._operations[type(job.order)](self, job)
-                finally:
-                    self._at_work = None
-                    await self._record_end()
+        log.info("machine %s: %s", self.id, job.order)
+        async with self._turn:
+            self._at_work = job
+            try:
+                await self._operations[type(job.order)](self, job)
+            finally:
+                self._at_work = None
+                await self._record_end()
 
     async def _put_down(self, job: Job, begun_ms: int, error: BoxdError | None) -> None:
         """Note an order and its outcome in the event log, and measure it."""
         event, metrics = self._event(job, begun_ms, error), self.drivers.metrics
         metrics.operations.labels(event.operation, str(event.outcome)).observe(event.duration_ms / 1000)
         if error is not None:
-            metrics.failed(error)
+            metrics.failed(error, "operation")
         await note(self.drivers.store, event)
 
     def _event(self, job: Job, begun_ms: int, error: BoxdError | None) -> Event:

@@ -239,6 +239,7 @@ async def _wait_for_answer(worker: MachineWorker, steps: Steps, checkpoint: Chec
     finally:
         took = round(1000 * (time.monotonic() - begun))
         await worker.move(MachineStatus.RUNNING, boot_time_ms=took, reason=worker.stands_still)
+    worker.drivers.metrics.answers.observe(took / 1000)
     log.info("machine %s: restored, runs after %d ms, answers after %d ms", worker.id, runs, took)
     held = worker.last_hold
     waited = f"held {held.connections} connections, longest wait {held.longest_ms} ms"

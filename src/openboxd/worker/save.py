@@ -11,8 +11,8 @@ import time
 from dataclasses import replace
 
 from openboxd.errors import MachineLost, OutcomeUnknown, because, same_kind
-from openboxd.model import Checkpoint, CheckpointStatus, Machine, Progress, SaveReport
-from openboxd.worker.capture import write_capture
+from openboxd.model import Checkpoint, CheckpointStatus, Machine, SaveReport
+from openboxd.worker.capture import tell_saved, write_capture
 from openboxd.worker.job import Job
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.manifest import Origin
@@ -36,7 +36,7 @@ async def save(worker: MachineWorker, job: Job) -> None:
         if isinstance(error, MachineLost) or not isinstance(error, Exception):
             raise
         raise same_kind(error, _sentence(worker.machine.name, checkpoint.name, error)) from error
-    worker.report(Progress("save", "ready", 1.0, f"pause {ready.pause_us / 1000:.1f} ms"))
+    tell_saved(worker, "save", "saved", ready)
 
 
 def _sentence(machine: str, checkpoint: str, error: Exception) -> str:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from openboxd.errors import BoxdError, MachineLost, because, same_kind
-from openboxd.model import Machine, Progress, SaveReport, Snapshot
-from openboxd.worker.capture import write_capture
+from openboxd.model import Machine, SaveReport, Snapshot
+from openboxd.worker.capture import tell_saved, write_capture
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.events import now_ms
 from openboxd.worker.job import Job
@@ -53,7 +53,7 @@ async def save_snapshot(worker: MachineWorker, job: Job) -> None:
             raise
         sentence = f"machine '{machine.name}' keeps running; snapshot '{job.order.name}' was not saved"
         raise same_kind(error, f"{sentence}: {because(error)}") from error
-    worker.report(Progress("snapshot", "ready", 1.0, f"pause {ready.pause_us / 1000:.1f} ms"))
+    tell_saved(worker, "snapshot", "snapshot saved", ready)
 
 
 def _pending(machine: Machine, order: SaveSnapshot) -> Snapshot:
