@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from openboxd.api.ports import NewMachine
+from openboxd.control import quotas
 from openboxd.errors import BoxdError, Exhausted, WrongState
 from openboxd.model import GIB, MIB, Machine, MachineStatus, Quota
 from tests.worker.world import OWNER, World
@@ -128,6 +130,43 @@ async def test_bytes_of_the_pool(world: World) -> None:
     assert sum(saved) == 1
     await limit(world)
     await world.save("two", "db")
+
+
+@pytest.mark.parametrize("shares", [True, False])
+async def test_nothing_new_is_made_once_the_bytes_are_used_up(
+    world: World, monkeypatch: pytest.MonkeyPatch, shares: bool
+) -> None:
+    """A clone that shares its blocks takes nothing at first, but what is written to it later does."""
+    if shares:
+        monkeypatch.setattr(quotas, "allocated_bytes", lambda path: 0)
+    await world.machine()
+    await world.save("good")
+    await world.control.save_snapshot(OWNER, "web", "base")
+    await world.control.snapshot_done(OWNER, "base")
+    await limit(world, pool_bytes=1)
+    control = world.control
+    made: list[tuple[str, Callable[[NewMachine], Awaitable[Machine]]]] = [
+        ("two", lambda new: control.create_machine(OWNER, new)),
+        ("three", lambda new: control.fork_machine(OWNER, "web", new)),
+        ("four", lambda new: control.fork_machine(OWNER, "web", new, "good")),
+        ("five", lambda new: control.create_from_snapshot(OWNER, "base", new)),
+    ]
+    world.steps.clear()
+    for name, make_from in made:
+        with pytest.raises(Exhausted) as caught:
+            await make_from(NewMachine(name))
+        assert re.fullmatch(
+            rf"machine '{name}' was not made and nothing was started: its owner has 0\.\d GiB of 0\.0 GiB of disks "
+            rf"and checkpoints, and 0\.0 GiB more were asked for; remove a checkpoint or a machine, {LESS}",
+            caught.value.message,
+        )
+    assert world.steps == [] and [m.name for m in world.control.machines(OWNER)] == ["web"] and not world.leftovers()
+    await limit(world, pool_bytes=world.control.account(OWNER).used.pool_bytes)
+    with pytest.raises(Exhausted):
+        await make(world, "two")
+    await limit(world, pool_bytes=world.control.account(OWNER).used.pool_bytes + MIB)  # more than a copy of the image
+    await make(world, "two")
+    await world.settled("two")
 
 
 async def test_a_machine_is_not_put_to_disk_beyond_the_quota(world: World) -> None:

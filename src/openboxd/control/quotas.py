@@ -94,9 +94,12 @@ class Quotas:
         )
 
     def admit_new(self, user_id: str, name: str, size: Size, disk: Path) -> None:
-        """Raises Exhausted unless the user may have one more machine, which starts at once."""
+        """Raises Exhausted unless the user may have one more machine, which starts at once.
+
+        Its disk counts a byte even where it is a clone that takes nothing yet: it grows, and is never stopped then,
+        so there has to be room at the beginning."""
         copied = 0 if self._pool.kind == "reflink" else allocated_bytes(disk)
-        more = Quota(1, size.vcpu, size.memory_bytes, copied)
+        more = Quota(1, size.vcpu, size.memory_bytes, max(1, copied))
         what = f"machine '{name}' was not made" if name else "the machine was not made"
         self._check(user_id, self.used(user_id), more, f"{what} and nothing was started")
 
