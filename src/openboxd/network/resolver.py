@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import cast
 
 from openboxd.errors import BoxdError
@@ -20,6 +21,9 @@ LIMIT = 5.0
 
 AT_ONCE = 256
 """Questions under way; more are dropped, and asked again by whoever asked."""
+
+TELL_EVERY = 60.0
+"""Seconds between two lines of the log about questions without an answer: machines ask as often as they like."""
 
 DNS = 53
 
@@ -39,6 +43,7 @@ class Resolver(asyncio.DatagramProtocol):
         self._upstream, self._allowed, self._learn = upstream, allowed, learn
         self._transport: asyncio.DatagramTransport | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._told_at, self._untold = -TELL_EVERY, 0
 
     @property
     def listens(self) -> bool:
@@ -81,9 +86,17 @@ class Resolver(asyncio.DatagramProtocol):
             if found := addresses(answer):
                 await self._learn(client[0], name, found)
         except (OSError, Malformed, BoxdError) as error:
-            log.warning("a machine's question for %r has no answer: %s", name, error)
+            self._tell(name, str(error) or "nobody answers in time")
             answer = refusal(query, SERVER_FAILURE)
         self._send(answer, client)
+
+    def _tell(self, name: str, why: str) -> None:
+        if monotonic() - self._told_at < TELL_EVERY:
+            self._untold += 1
+            return
+        more = f"; {self._untold} more had none since the last one that was told" if self._untold else ""
+        log.warning("a machine's question for %r has no answer: %s%s", name, why, more)
+        self._told_at, self._untold = monotonic(), 0
 
     def _send(self, answer: bytes, client: tuple[str, int]) -> None:
         if self._transport is not None:
