@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import os
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TextIO
 
 import click
 from rich.console import Console
 
 from bench import report
+from bench.compare import compare
 from bench.host import describe, setting
 from bench.place import Options, Place
 from bench.progress import Tell, silent, telling
@@ -53,14 +57,20 @@ SHORT = Options(short=True, runs=2, sizes=(1024,), rates=(10,))
     show_default=True,
     help="Memory that a guest writes, MiB a second: save, restore, sleep, fork, growth.",
 )
-def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str) -> None:
+@click.option(
+    "--against",
+    type=click.File(),
+    metavar="FILE",
+    help="An earlier run's JSON, for example bench/baseline.json: tells which medians differ.",
+)
+def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str, against: TextIO | None) -> None:
     """Measure boxd with real guests; all benchmarks unless some are named.
 
     Tables go to the terminal, JSON and plots to bench/results/, after each benchmark. Let nothing else run on the
     host meanwhile. All of them take hours; the first time an image is built, which takes some minutes.
     Figures in one column are the median, the 99th percentile, the largest and how many there are; JSON has them all.
     """
-    options = Options(short, runs, _numbers(memory), _numbers(dirty))
+    options, before = Options(short, runs, _numbers(memory), _numbers(dirty)), json.load(against) if against else None
     if short:
         options = SHORT
     host, stamp = describe(), time.strftime("%Y%m%d-%H%M%S")
@@ -74,15 +84,19 @@ def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str) 
         for name in names or NAMES:
             begun = time.monotonic()
             with telling(console, name) as tell:
-                results.append(asyncio.run(measure(lab, name, options, tell)))
+                results.append(_tried(lab, name, options, tell))
             report.show(results[-1], console)
             console.print(f"  {name}: {time.monotonic() - begun:.0f} s\n")
             written = report.write(results, host, stamp)  # each time: what is interrupted leaves what it has
     if (verdict := judge(results)) is not None:
         report.show(verdict, console)
         written = report.write([*results, verdict], host, stamp)
+    if before is not None:
+        report.show(compare(before, results), console)
     for file in written:
         console.print(f"written: {file}")
+    if failed := [result.name for result in results if result.failed]:
+        raise click.ClickException(f"failed: {', '.join(failed)}")
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -90,6 +104,15 @@ def _numbers(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise click.BadParameter(f"'{text}' must be numbers, separated by commas") from None
+
+
+def _tried(lab: Lab, name: str, options: Options, tell: Tell) -> Result:
+    """One that fails must not cost what the next ones would have found in hours."""
+    try:
+        return asyncio.run(measure(lab, name, options, tell))
+    except Exception as error:
+        traceback.print_exc()
+        return Result(name, f"{name}: failed", [], (f"{type(error).__name__}: {error}",), failed=True)
 
 
 async def measure(lab: Lab, name: str, options: Options, tell: Tell = silent) -> Result:

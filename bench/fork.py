@@ -23,26 +23,26 @@ async def run(place: Place) -> Result:
 
 
 async def _measure(place: Place, rate: int) -> Row:
-    client, pauses, forks, answers = place.client, [], [], []
+    client, pauses, forks, answers, costs = place.client, [], [], [], []
     async with place.busy(GOLDEN, rate):
-        before = used_mib(place)
         for number in range(place.options.runs):
             place.tell(f"{rate} MiB/s, fork {number + 1} of {place.options.runs}")
-            begun = time.monotonic()
+            before, begun = used_mib(place), time.monotonic()
             made = await client.fork(GOLDEN, f"copy-{number}")
             forks.append(1000 * (time.monotonic() - begun))
             await sh(client, "true", made.vm_id)
             answers.append(1000 * (time.monotonic() - begun))
             pauses.append(await _pause(place))
-            cost = used_mib(place) - before
+            costs.append((used_mib(place) - before) * 1.048576)
             await client.destroy(made.vm_id)
+        real = await place.real_rate(GOLDEN)
     return {
-        "dirty MiB/s": rate,
+        "dirty MiB/s": round(real, 1),
         "runs": len(forks),
         "pause": spread(pauses),
         "fork": spread(forks),
         "answer": spread(answers),
-        "a copy's MB": cost * 1.048576,
+        "a copy's MB": spread(costs),
     }
 
 

@@ -67,7 +67,11 @@ async def run(place: Place) -> Result:
         xs, costs = [x for x, _ in points], [cost for _, cost in points]
         rows += _rows(series, xs, costs)
         plots += _plots(series, xs, costs)
-    notes = ("new MB: what only the measured checkpoint holds; slopes: per unit of what it grows with",)
+    notes = (
+        "new MB: what only the measured checkpoint holds; slopes: per unit of what it grows with",
+        "checkpoints: the prepared one, one to compare with and the measured one are always there",
+        "files in the pool: empty ones, in a directory of their own; disks are never smaller than their image",
+    )
     return Result("growth", "What costs grow with (milliseconds, MB)", rows, notes, plots)
 
 
@@ -187,12 +191,16 @@ async def _disk_gib(place: Place, machine: str) -> float:
 
 @asynccontextmanager
 async def _ram(place: Place, mib: int) -> AsyncIterator[str]:
+    """Each a guest that was restored, and no other one runs."""
     if mib == GOLDEN_MIB:
         async with _fresh(place) as machine:
             yield machine
         return
     machine = await place.machine(mib)
-    yield machine
+    async with place.alone(machine):
+        await _save(place, machine, "begun")
+        await place.client.restore(machine, "begun")
+        yield machine
     await place.client.destroy(machine)
 
 
@@ -218,8 +226,14 @@ def _medians(costs: Sequence[Costs], name: str) -> list[float]:
 
 
 def _plots(series: Series, xs: Sequence[float], costs: Sequence[Costs]) -> list[Plot]:
-    def plot(unit: str) -> Plot:
-        curves = [Curve(name, xs, _medians(costs, name)) for name, its in COSTS.items() if its == unit]
-        return Plot(f"Cost of growth: {series.what}", series.unit or "number", unit, curves)
-
-    return [plot("ms"), plot("MB")]
+    """One for each cost, since they differ a hundredfold; with the line of its slope."""
+    plots = []
+    for name, unit in COSTS.items():
+        ys = _medians(costs, name)
+        curves = [Curve(name, xs, ys, "o")]
+        if (rise := slope(xs, ys)) is not None:
+            middle, height = sum(xs) / len(xs), sum(ys) / len(ys)
+            fitted = [height + rise * (x - middle) for x in xs]
+            curves.append(Curve(f"{rise:.3g} {unit} each", xs, fitted, "--"))
+        plots.append(Plot(f"{name} with {series.what}", series.unit or "number", unit, curves))
+    return plots

@@ -103,6 +103,7 @@ def _plot(seen: Sequence[Seen], restores: Restores) -> Plot:
             f"restore {number}",
             [1000 * (each.began - start) for each in seen if start <= each.began <= end],
             [1000 * each.seconds for each in seen if start <= each.began <= end],
+            style="o",
         )
         for number, (start, end) in enumerate(restores.spans[:5], 1)
     ]

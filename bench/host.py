@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import platform
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from bench.place import Place
 from openboxd import __version__
 from openboxd.model import GIB
 from tests.guests.direct import sh
-from tests.lab import BOOTED, GOLDEN
+from tests.lab import BOOTED, GOLDEN, run
 
 
 def describe() -> Mapping[str, object]:
@@ -22,11 +24,27 @@ def describe() -> Mapping[str, object]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "boxd": __version__,
+        "commit": _commit(),
         "cpu": model,
         "cores": os.cpu_count(),
         "memory_gib": round(memory / GIB, 1),
         "kernel": platform.release(),
     }
+
+
+def _filesystem(path: Path) -> str:
+    return " ".join(run("findmnt", "--noheadings", "--output", "FSTYPE,SOURCE", "--target", path).split())
+
+
+def _commit() -> str:
+    """Of this checkout; with a plus if files differ from it. Without git there is none to tell."""
+    told = subprocess.run(
+        ["git", "-C", Path(__file__).parent, "describe", "--always", "--abbrev=12", "--dirty=+"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return told.stdout.strip() or "unknown"
 
 
 async def setting(place: Place) -> Mapping[str, object]:
@@ -42,6 +60,7 @@ async def setting(place: Place) -> Mapping[str, object]:
         "machine_type": plan["machine"],
         "cpu": plan["cpu"],
         "vcpus": plan["vcpus"],
+        "pool": await asyncio.to_thread(_filesystem, place.daemon.home),
         "image": next((place.daemon.home / "pool/images").glob("*/vmlinuz")).parent.name,
         "guest_kernel": (await sh(client, "uname -r")).strip(),
     }

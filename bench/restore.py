@@ -19,7 +19,8 @@ async def run(place: Place) -> Result:
     rows: list[Row] = []
     for size in place.options.sizes:
         machine = await place.machine(size)
-        rows += [await _measure(place, machine, size, rate) for rate in place.options.rates]
+        async with place.alone(machine):
+            rows += [await _measure(place, machine, size, rate) for rate in place.options.rates]
     notes = (
         "reply: the call of the API until a first command in the guest has answered; command: boxd at the terminal",
     )
@@ -44,8 +45,14 @@ async def _measure(place: Place, machine: str, size: int, rate: int) -> Row:
             place.daemon.boxd("machine", "checkpoint", "restore", machine, "back", "-y")
             commands.append(1000 * (time.monotonic() - begun))
         await place.client.remove_checkpoint(machine, "back")
+        real = await place.real_rate(machine)
     runs = [float(runs) for runs, _ in RESTORED.findall(place.daemon.log)[before:]]
-    return {"MiB": size, "dirty MiB/s": rate, "runs": len(calls), **_columns(runs, calls, replies, commands)}
+    return {
+        "MiB": size,
+        "dirty MiB/s": round(real, 1),
+        "runs": len(calls),
+        **_columns(runs, calls, replies, commands),
+    }
 
 
 def _columns(

@@ -14,11 +14,12 @@ A `Spread` (figures.py) stands for all samples of a column. None is a figure tha
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of one line in a plot."""
+    """Points in a plot. `style` is matplotlib's: dots that a line connects, unless it says something else."""
 
     name: str
     xs: Sequence[float]
     ys: Sequence[float]
+    style: str = "o-"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Result:
     Attributes:
         notes: sentences that belong below its table.
         setting: the guest and the host's load that it was measured with.
+        failed: it came to no end; the notes tell why.
     """
 
     name: str
@@ -46,3 +48,4 @@ class Result:
     notes: Sequence[str] = ()
     plots: Sequence[Plot] = field(default=())
     setting: Mapping[str, object] = field(default_factory=dict)
+    failed: bool = False

@@ -13,11 +13,10 @@ from bench.figures import Spread, spread
 from bench.place import Place
 from bench.result import Curve, Plot, Result, Row
 from openboxd.host.extents import file_usage
-from tests.guests.direct import sh
 
 PAGE = 4096
-TICKS_SECONDS = 4.0
-"""Of the program that looks at the clock: longer than a save takes."""
+QUIET_SECONDS = 4.0
+"""Of the program that looks at the clock without a save."""
 
 GAP_SAVES = 5
 """Saves beside which it looks."""
@@ -29,26 +28,27 @@ async def run(place: Place) -> Result:
     rows: list[Row] = []
     for size in options.sizes:
         machine = await place.machine(size)
-        rows += [await _measure(place, machine, size, rate) for rate in options.rates]
+        async with place.alone(machine):
+            rows += [await _measure(place, machine, size, rate) for rate in options.rates]
     return Result("save", "Saves (milliseconds, MB)", rows, _notes(), _plots(rows))
 
 
 async def _measure(place: Place, machine: str, size: int, rate: int) -> Row:
     client = place.client
     await _save(place, machine, "first")
-    done, ratios = [], []
+    done, costs = [], []
     async with place.busy(machine, rate):
         previous = "first"
         for number in range(place.options.runs):
             place.tell(f"{size} MiB, {rate} MiB/s, save {number + 1} of {place.options.runs}")
             name = f"s{number % 2}"
             done.append(await _save(place, machine, name))
-            ratios.append(await asyncio.to_thread(_cost, *await _images(place, machine, previous, name)))
+            costs.append(await asyncio.to_thread(_cost, *await _images(place, machine, previous, name)))
             if previous != "first":
                 await client.remove_checkpoint(machine, previous)
             previous = name
         real = await place.real_rate(machine)
-        quiet, _ = await place.ticks(machine, TICKS_SECONDS)
+        quiet, _ = await place.ticks(machine, asyncio.sleep(QUIET_SECONDS))
         gaps = [await _gaps_of_a_save(place, machine) for _ in range(1 if place.options.short else GAP_SAVES)]
     for name in ("first", previous):
         await client.remove_checkpoint(machine, name)
@@ -59,10 +59,11 @@ async def _measure(place: Place, machine: str, size: int, rate: int) -> Row:
         "runs": len(done),
         "pause": spread([each.pause_us / 1000 for each in done]),
         "ready": spread([float(each.duration_ms) for each in done]),
-        "changed MB": spread([changed / 1e6 for changed, _ in ratios]),
-        "new MB": spread([new / 1e6 for _, new in ratios]),
-        "new/changed": spread([new / max(changed, PAGE) for changed, new in ratios]),
-        "gap quiet": quiet[0],
+        "changed MB": spread([changed / 1e6 for changed, _ in costs]),
+        "new MB": spread([new / 1e6 for _, new in costs]),
+        "new/changed": spread([new / max(changed, PAGE) for changed, new in costs]),
+        "all MB": spread([(each.total_bytes - each.shared_bytes) / 1e6 for each in done]),
+        "gap quiet": quiet,
         "vCPU stop": spread(stops),
         "gap in guest": spread(inside),
         "gap outside": spread(outside),
@@ -78,12 +79,16 @@ async def _save(place: Place, machine: str, name: str) -> Any:
 
 async def _gaps_of_a_save(place: Place, machine: str) -> tuple[float, float, float]:
     """Milliseconds: how long the vCPUs stood still, and the largest gap in the guest and outside."""
-    ticking = asyncio.create_task(place.ticks(machine, TICKS_SECONDS))
-    await sh(place.client, "until pgrep -f [g]aps.py >/dev/null; do sleep 0.05; done", machine)
-    done = await _save(place, machine, "ticks")
-    inside, outside = await ticking
+    saved: list[Any] = []
+
+    async def save() -> None:
+        saved.append(await _save(place, machine, "ticks"))
+
+    inside, outside = await place.ticks(machine, save())
     await place.client.remove_checkpoint(machine, "ticks")
-    return done.pause_us / 1000, inside[0], outside[0]
+    pause = saved[0].pause_us / 1000
+    assert outside > pause / 2, f"a pause of {pause} ms was not seen"
+    return pause, inside, outside
 
 
 async def _images(place: Place, machine: str, *names: str) -> Sequence[Path]:
@@ -112,7 +117,8 @@ def _own_bytes(file: Path) -> int:
 
 def _notes() -> Sequence[str]:
     return (
-        "changed: pages of memory that differ from the parent's; new: bytes that only this memory image holds",
+        "changed: pages of memory that differ from the parent's; new: bytes that only this memory image holds; "
+        "all: of the whole checkpoint, with devices, disk and digests",
         "gap: the largest of a program in the guest that looks at the clock each millisecond; quiet: without a save;",
         "vCPU stop: of the saves beside which it looked;",
         "in guest: by its own clock, which stands still with the vCPUs; outside: by its output's arrival on the host",

@@ -68,17 +68,21 @@ TARGETS = (
 
 def judge(results: Sequence[Result]) -> Result | None:
     """A table of the targets that these results tell something about; None if there are none."""
-    rows: list[Row] = []
-    for target in TARGETS:
-        for row in (row for result in results if result.name == target.of for row in result.rows):
-            value = _figure(row[target.column], target.share)
-            if value is not None and target.where(row):
-                limit = f"{'at least' if target.least else 'at most'} {target.limit:g}"
-                verdict = "yes" if target.reached(value) else "no"
-                rows.append(
-                    {"of": target.of, "what": target.what, "target": limit, "seen": value, "reached": verdict}
-                )
-    return Result("targets", "Targets (2 cores, no KVM, guest of 1 GiB, writing 10 MiB/s)", rows) if rows else None
+    rows = [_verdict(target, result) for target in TARGETS for result in results if result.name == target.of]
+    return Result("targets", "Targets (set for 2 cores, no KVM, 1 GiB, writing 10 MiB/s)", rows) if rows else None
+
+
+def _verdict(target: Target, result: Result) -> Row:
+    row = next((row for row in result.rows if target.where(row)), {})
+    value, number = _figure(row.get(target.column), target.share), row.get("runs")
+    return {
+        "of": target.of,
+        "what": target.what,
+        "target": f"{'at least' if target.least else 'at most'} {target.limit:g}",
+        "seen": None if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}",
+        "runs": number,
+        "reached": "not measured" if value is None else "yes" if target.reached(value) else "no",
+    }
 
 
 def _figure(value: object, share: str) -> float | None:

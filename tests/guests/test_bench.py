@@ -89,4 +89,5 @@ async def test_a_benchmark_in_short(lab: Lab, name: str, tmp_path: Path, monkeyp
     files = report.write([result], describe(), "now")
     assert json.loads(files[0].read_text())["results"] == json.loads(json.dumps([asdict(result)]))
     if result.plots:
+        assert [file.name for file in files] == ["now.json", f"now-{name}.svg"]
         assert files[1].read_text().count("<svg") == 1
