@@ -191,7 +191,7 @@ async def _serving(parts: _Parts, control: Control) -> AsyncIterator[str]:
     parts.gates.sweep()
     await control.team.recover()
     async with (
-        keep_house(parts.store, parts.pool, settings.home),
+        keep_house(parts.store, parts.pool, settings.home, settings.run_dir),
         serve_inside(control, settings.run_dir, settings.home / "guards") as inside,
         kept_tls(lambda: _certificate(settings)) as tls,
         serve_api(control, settings.listen, settings.run_dir, tls, settings.metrics) as address,

@@ -1,4 +1,4 @@
-"""What a daemon does now and then: keep console logs small, forget failed saves after a while, have a reserve."""
+"""What a daemon does now and then: keep logs small, forget failed saves after a while, have a reserve."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from openboxd.errors import BoxdError
 from openboxd.host import reserve
-from openboxd.host.holes import punch_hole
+from openboxd.host.holes import data_ranges, punch_hole
 from openboxd.model import MIB, CheckpointStatus, SnapshotStatus
 from openboxd.ports import Pool, Store
 from openboxd.worker.metering import Meter
@@ -22,6 +22,18 @@ EVERY = 60.0
 
 CONSOLE_KEPT = 4 * MIB
 """Bytes at the end of a machine's console that are kept; a guest that prints for ever must not fill the pool."""
+
+LOG_MOST = MIB
+"""Bytes that the log of a process of ours may take. It lies in the host's memory, and a guest that misuses its
+devices makes QEMU complain as often as it likes."""
+
+LOG_KEPT = 64 * 1024
+"""Bytes at the end of a log that are kept when it took more: errors quote the last lines."""
+
+LOOK_EVERY = 1.0
+"""Seconds between looks at the logs; the look after one that found a log too long comes much sooner."""
+
+LOOK_AGAIN = 0.05
 
 BLOCK = 4096
 """Holes are punched in whole blocks of the filesystem."""
@@ -33,14 +45,18 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def keep_house(store: Store, pool: Pool, home: Path) -> AsyncIterator[None]:
+async def keep_house(store: Store, pool: Pool, home: Path, run_dir: Path) -> AsyncIterator[None]:
     """Keep house while the block runs."""
-    task = asyncio.create_task(_rounds(store, pool, home), name="housekeeping")
+    tasks = [
+        asyncio.create_task(_rounds(store, pool, home), name="housekeeping"),
+        asyncio.create_task(_hold_logs(run_dir), name="logs of processes"),
+    ]
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 async def _rounds(store: Store, pool: Pool, home: Path) -> None:
@@ -73,14 +89,54 @@ async def one_round(store: Store, pool: Pool, now_ms: int) -> None:
 
 
 def trim_console(path: Path) -> None:
-    """Free all but the end of a log that QEMU appends to; offsets in the file stay as they are."""
+    """Free all but the end of a console; see `_trim`."""
+    _trim(path, CONSOLE_KEPT)
+
+
+async def _hold_logs(run_dir: Path) -> None:
+    pause = LOOK_EVERY
+    while True:
+        try:
+            found = await asyncio.to_thread(trim_logs, run_dir)
+            pause = LOOK_AGAIN if found else min(2 * pause, LOOK_EVERY)
+        except OSError as error:
+            log.warning("the logs of processes are not held small: %s", error)
+            pause = EVERY
+        await asyncio.sleep(pause)
+
+
+def trim_logs(run_dir: Path) -> bool:
+    """Free all but the end of the logs that have become too long; whether there was one. Raises OSError.
+
+    They are those of QEMU and its savers, one directory below, of pasta and of the keeper of sockets."""
+    found = [_trim(path, LOG_KEPT, LOG_MOST) for path in _logs(run_dir)]
+    return any(found)
+
+
+def _logs(directory: Path, deeper: int = 1) -> Iterator[Path]:
+    with suppress(FileNotFoundError):  # of a run that has ended
+        for path in directory.iterdir():
+            if path.suffix in (".log", ".err") and not path.is_symlink():
+                yield path
+            elif deeper and path.is_dir() and not path.is_symlink():
+                yield from _logs(path, deeper - 1)
+
+
+def _trim(path: Path, kept: int, most: int = 0) -> bool:
+    """Free all but the last `kept` bytes of a log that holds more than `most`; offsets in the file stay as they are.
+
+    Whether something was freed. It may be appended to meanwhile. Raises OSError."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        return
+        return False
     try:
-        surplus = os.fstat(descriptor).st_size - CONSOLE_KEPT
-        if surplus >= BLOCK:
-            punch_hole(descriptor, 0, surplus - surplus % BLOCK)
+        size = os.fstat(descriptor).st_size
+        begin = next((start for start, _ in data_ranges(descriptor)), size)
+        end = (size - kept) // BLOCK * BLOCK
+        if begin >= end or size - begin <= most:
+            return False
+        punch_hole(descriptor, begin, end - begin)
+        return True
     finally:
         os.close(descriptor)
