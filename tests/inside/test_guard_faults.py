@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import threading
+from typing import Any, cast
 
 import pytest
 
@@ -94,6 +95,46 @@ async def test_a_nursery_that_has_died_is_started_again(doors: Doors) -> None:
     kill_nursery(doors)
     await first.wait()
     assert (await boxd(doors, "info")).status == 0
+
+
+async def test_a_nursery_whose_end_is_not_told_yet_is_started_again(doors: Doors) -> None:
+    """A thread waits for its end and tells it when it gets round to it: until then the socket alone shows it."""
+    assert (await boxd(doors, "info")).status == 0
+    nursery = doors.inside.commands._nursery
+    first = nursery._process
+    assert first is not None
+    kill_nursery(doors)
+    await first.wait()
+
+    class Untold:
+        returncode = None
+        wait = first.wait
+
+    nursery._process = cast(asyncio.subprocess.Process, Untold())
+    done = await boxd(doors, "info")
+    assert done.status == 0, done
+
+
+async def test_a_nursery_that_dies_before_it_has_read_a_job_is_started_again(
+    doors: Doors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await boxd(doors, "info")).status == 0
+    nursery = doors.inside.commands._nursery
+    first, connected, sendmsg = nursery._process, nursery._control, socket.socket.sendmsg
+    assert first is not None and connected is not None
+    os.kill(first.pid, signal.SIGSTOP)
+    asked = []
+
+    def unread(self: socket.socket, *args: Any) -> int:
+        sent = sendmsg(self, *args)
+        if self is connected:
+            asked.append(sent)
+            first.kill()
+        return sent
+
+    monkeypatch.setattr(socket.socket, "sendmsg", unread)
+    done = await boxd(doors, "info")
+    assert (done.status, len(asked)) == (0, 1), done
 
 
 async def test_a_full_disk_at_the_end_of_the_command_breaks_no_promise(

@@ -24,6 +24,8 @@ PACKET = 120 * 1024
 START_LIMIT = 60.0
 """Seconds until a command has begun; the first one waits until the program is loaded."""
 
+UNDELIVERED = (BrokenPipeError, ConnectionResetError)
+"""How a socket tells that the other side had ended before it read the packet."""
 GONE = (ConnectionError, TimeoutError)
 """Faults of the process itself: it has ended or does not answer. Any other is one command's, as of descriptors."""
 
@@ -85,6 +87,15 @@ class Nursery:
         return Child(handle, told)
 
     async def _ask(self, packet: bytes, descriptors: list[int]) -> int:
+        """A handle on the command. That the process has ended may be found out only by asking it, as an end is told
+        by a thread some time later: then nothing has begun, and another process is asked."""
+        try:
+            return await self._ask_once(packet, descriptors)
+        except UNDELIVERED:
+            await self.close()
+            return await self._ask_once(packet, descriptors)
+
+    async def _ask_once(self, packet: bytes, descriptors: list[int]) -> int:
         control = await self._connected()
         loop = asyncio.get_running_loop()
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
@@ -98,7 +109,7 @@ class Nursery:
             loop.remove_reader(control)
         data, handles, _, _ = socket.recv_fds(control, 16, 1)
         if not data:
-            raise ConnectionResetError("the process that commands are born from has ended")
+            raise ConnectionAbortedError("the process that commands are born from has ended")
         if not handles:  # without which it cannot be ended: it ends once its streams and its socket are gone
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         os.set_inheritable(handles[0], False)
