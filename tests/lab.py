@@ -44,7 +44,7 @@ MOUNT = CACHE / "mnt"
 SIZE = 24 << 30
 HTTPS = 18433 + 10 * SLOT
 SSH_PORTS = f"{5_000 + 5000 * SLOT}-{9_999 + 5000 * SLOT}"
-EXPOSED_PORTS = f"{35_000 + 5000 * SLOT}-{39_999 + 5000 * SLOT}"
+EXPOSED_PORTS = f"{30_000 + 500 * SLOT}-{30_499 + 500 * SLOT}"  # below those that the kernel gives to connections
 BOXD = Path(sys.executable).with_name("boxd")
 
 PREPARED = 3

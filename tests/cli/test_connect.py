@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab import free_port
+
 FAKE = """#!/bin/sh
 printf '%s\\n' "$@" > {directory}/argv
 while [ $# -gt 0 ]; do
@@ -102,8 +104,7 @@ async def test_where_ssh_does_not_get_in_the_agent_does(boxd, web, service, ssh,
 
 
 async def test_nobody_listens_at_the_machines_port(boxd, web, service, ssh):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     service._machines[web.id] = dataclasses.replace(service._machines[web.id], ssh_port=port)
     status, shown = await connect(boxd, reply=b"exit 3\n", until=PROMPT)
     assert (status, f"(nobody listens on port {port} of 127.0.0.1: Connection refused)" in shown) == (3, True), shown

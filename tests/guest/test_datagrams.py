@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import cast
@@ -16,6 +15,7 @@ from openboxd.guest.agent.datagrams import LARGEST
 from openboxd.guest.connector import ChannelAgent
 from openboxd.guest.dial import GuestDatagrams
 from tests.guest.rig import within
+from tests.lab import free_port
 
 
 class Echo(asyncio.DatagramProtocol):
@@ -66,9 +66,7 @@ async def test_clients_are_told_apart(agent: ChannelAgent) -> None:
 
 
 async def test_a_service_that_comes_later_is_reached(agent: ChannelAgent) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as service:
-        service.bind(("127.0.0.1", 0))
-        port = service.getsockname()[1]
+    port = free_port()
     client = await agent.datagrams(port)
     for _ in range(3):
         await client.send(b"early")  # nobody listens: the agent's socket gets an error, and goes on

@@ -32,12 +32,10 @@ async def service(serve: Serve, host: str = "127.0.0.1") -> AsyncIterator[int]:
         finally:
             writer.close()
 
-    with socket.socket() as keeper:  # nobody else's service has the port in IPv4, where an agent looks first
-        if host != "127.0.0.1":
-            keeper.bind(("127.0.0.1", 0))
-        server = await asyncio.start_server(closing, host, keeper.getsockname()[1], backlog=1024)
-        async with server:
-            yield int(server.sockets[0].getsockname()[1])
+    port = 0 if host == "127.0.0.1" else free_port()  # nobody's in IPv4 either, where an agent looks first
+    server = await asyncio.start_server(closing, host, port, backlog=1024)
+    async with server:
+        yield int(server.sockets[0].getsockname()[1])
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import Daemon
+from tests.lab import EXPOSED_PORTS, Daemon
 
 SUITE = Path(__file__).with_name("suite")
 LIMIT = 300
@@ -28,6 +28,7 @@ def test_conformance(file: Path, served: Daemon, sdk_tests: Path, other_key: str
         "SDK_URL": served.url,
         "SDK_KEY": served.key,
         "SDK_OTHER_KEY": other_key,
+        "SDK_EXPOSED_PORTS": EXPOSED_PORTS,
         "BOXD_NO_UPDATE_NOTICE": "1",
     }
     argv = ["-m", "pytest", "-q", "-rA", "--durations=5", "-p", "no:cacheprovider", "--confcutdir", SUITE]
