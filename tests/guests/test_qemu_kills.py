@@ -134,22 +134,27 @@ class Struck:
         assert killed_qemu.carried_out(self.daemon.home), f"'{point}' was not reached: {error}"
         return error
 
-    async def kill_after(self, delay: float, work: Operation) -> tuple[int, BoxdError | None]:
-        """The same at a moment: one of the QEMUs that are there, and what the operation said."""
+    async def kill_after(self, delay: float, work: Operation) -> tuple[str, BoxdError | None]:
+        """The same at a moment; which of the QEMUs that are there was hit if any, and what the operation said."""
         under_way = asyncio.ensure_future(_outcome(work(self.client)))
         await asyncio.sleep(delay)  # the moment is arbitrary on purpose: whatever it hits must end well
         victims = self.daemon.qemus()
-        await kill(random.choice(victims))
-        return len(victims), await under_way
+        was_there = await kill(random.choice(victims))
+        hit = f"one of {len(victims)} QEMUs" if was_there else ""
+        return hit, await under_way
 
 
-async def kill(pid: int) -> None:
-    """SIGKILL a process of ours; it is gone afterwards."""
-    descriptor = os.pidfd_open(pid)
+async def kill(pid: int) -> bool:
+    """SIGKILL a process of ours; it is gone afterwards. Whether it was still there: a QEMU may end by itself."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
     pidfd.send(descriptor, signal.SIGKILL)
     async with asyncio.timeout(CALL):
         await pidfd.wait_gone(descriptor)
     os.close(descriptor)
+    return True
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +210,7 @@ async def test_in_a_restore(struck: Daemon) -> None:
 async def test_in_a_boot(struck: Daemon) -> None:
     async with direct(struck) as client:
         lab = await _struck(struck, client)
-        await kill(*struck.qemus())
+        assert await kill(*struck.qemus())
         assert await _settled(struck, client) == "failed"
         for point in ("after launch", "after connect", "before answer"):
             error = await lab.kill_at(point, "new", lambda client: client.start(GOLDEN))
@@ -221,19 +226,21 @@ async def test_at_moments_that_nobody_chose(struck: Daemon) -> None:
     random.seed(seed)
     print("seed", seed)
     async with direct(struck) as client:
-        lab = await _struck(struck, client)
+        lab, hits = await _struck(struck, client), set[str]()
         for number in range(2 * RANDOM):
             work, longest = ((_save, 1.2), (_restore, 0.8))[number % 2]
             delay = random.uniform(0, longest)
-            there, error = await lab.kill_after(delay, work)
+            hit, error = await lab.kill_after(delay, work)
+            hits.add(hit)
             status = await _settled(struck, client)
             ready = await _checkpoints(client, (seed, number))
-            print(f"{work.__name__} after {delay:.3f} s, {there} QEMUs: {status}, {', '.join(ready)}; {error}")
+            print(f"{work.__name__} after {delay:.3f} s, {hit or 'none hit'}: {status}, {', '.join(ready)}; {error}")
             _nothing_left(struck, (seed, number))
             if status == "failed":
                 await _brought_back(client, lab.digest, NEW if NEW in ready else GOOD)
             assert await _digest(client) == lab.digest
             if NEW in ready:
                 await client.remove_checkpoint(GOLDEN, NEW)
+        assert hits - {""}, "every QEMU had ended before it could be killed"
         assert await save(client, NEW) == "ready"
         await _verified(client)
