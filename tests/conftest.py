@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from tests.lab import Daemon, Lab, mounted
@@ -14,6 +15,13 @@ os.environ.setdefault("BOXD_NETWORK", "user")  # no test's daemon sets up anythi
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# What fails, fails again; and how long an example took says only how busy the host is.
+hypothesis.settings.register_profile(
+    "boxd", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("boxd")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -67,7 +67,7 @@ async def bombard(root, monkeypatch, attacks) -> list[str]:
 
 
 @given(st.lists(st.tuples(st.sampled_from(OPENINGS), pieces, st.booleans()), min_size=5, max_size=15))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_rubbish_in_every_place(tmp_path_factory, caplog, attacks):
     caplog.clear()
     with pytest.MonkeyPatch.context() as monkeypatch:

@@ -57,7 +57,7 @@ def test_payloads_arrive_however_they_are_chunked(sent: list[bytes], cuts: list[
     assert not parser.hunting
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(payloads, payloads, payloads, st.lists(st.integers(0, 10_000), max_size=6))
 def test_a_stream_cut_anywhere_is_found_again(old: bytes, torn: bytes, new: bytes, cuts: list[int]) -> None:
     """Every position: half frames, half SYNCs, then a whole SYNC and what belongs to it."""

@@ -64,7 +64,7 @@ records = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(records, min_size=1, max_size=4), st.randoms(use_true_random=False), st.integers(1, 9000))
 def test_any_stream_in_any_chunks(sections: list[list[Record]], rng: random.Random, most: int) -> None:
     maker = StreamMaker(PAGES)
@@ -172,7 +172,7 @@ def test_a_page_filled_with_something_else_is_an_error() -> None:
         split(data[:at] + b"\x55" + data[at + 1 :], pages=4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_a_flipped_byte_is_an_error_or_changes_nothing_else(data: st.DataObject) -> None:
     """Damage is found, or stays inside what it hit: the splitter never crashes and never invents."""
@@ -189,7 +189,7 @@ def test_a_flipped_byte_is_an_error_or_changes_nothing_else(data: st.DataObject)
     assert len(pages) <= 2  # a content, or a page that went to another place
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=200))
 def test_rubbish_is_an_error(rubbish: bytes) -> None:
     with pytest.raises(StreamError):

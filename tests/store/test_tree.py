@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -158,6 +158,4 @@ class CheckpointTree(RuleBasedStateMachine):
 
 
 TestCheckpointTree = CheckpointTree.TestCase
-TestCheckpointTree.settings = settings(
-    max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestCheckpointTree.settings = settings(max_examples=15, stateful_step_count=25)
