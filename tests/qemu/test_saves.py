@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from openboxd.host import pidfd
 from openboxd.host.programs import stream
 from openboxd.ports import Run, RunSpec, RunState, SaveJob
 from openboxd.qemu import saving
-from openboxd.qemu.convergence import Limits
+from openboxd.qemu.convergence import Limits, TakeFailed
 from openboxd.qemu.qmp import Monitor
+from openboxd.qemu.rescue import resume
 from openboxd.qemu.rundir import RunDir
 from openboxd.qemu.saving import savers_of
 from openboxd.qemu.stream import PAGE
@@ -195,6 +197,28 @@ async def test_the_disk_is_of_the_same_instant(bench: Bench) -> None:
     await loaded.resume()
     await bench.ticks(loaded_spec)
     await loaded.kill()
+    await run.kill()
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+async def test_a_guest_that_was_let_run_in_the_pause_is_not_saved(bench: Bench, goes_on: bool) -> None:
+    """As by who watches for a full pool: memory and disk would be of two instants, however short the run was."""
+    run, spec, _ = await bench.boot()
+
+    async def let_it_run(monitor: Monitor) -> None:
+        began = time.monotonic()
+        for _ in range(20):
+            await monitor.ask("query-status")
+        print(f"a question in the pause takes {(time.monotonic() - began) / 20 * 1e6:.0f} us")
+        await resume(monitor)
+        if not goes_on:
+            await monitor.ask("stop")
+
+    with pytest.raises(TakeFailed, match="were let run while its disk was copied"):
+        await take(bench, run, spec, None, after_pause=let_it_run)
+    await expect_running_and_savable(bench, run, spec)
+    _, report = await take(bench, run, spec, None)
+    print(report)
     await run.kill()
 
 

@@ -1,7 +1,7 @@
 """Takes a capture of a running guest: memory, devices and disk of one instant, while it runs.
 
     sync disk, clone parent's memory ──► migrate into a pipe ──► vCPUs paused, stream complete
-      ──► clone disk ──► resume ──► drain the pipe, sync files, digests of what is new
+      ──► clone disk, nobody has resumed? ──► resume ──► drain the pipe, sync files, digests of what is new
 
 Runs in a saver process, with a monitor of its own. However it ends the vCPUs run again, unless QEMU is gone. Those of
 a guest that stood still before are left so.
@@ -31,6 +31,9 @@ from openboxd.qemu.stream import PAGE, Splitter, StreamCut
 
 STATE = "devices.state"
 DISK = "disk.raw"
+
+MIGRATED = frozenset({"finish-migrate", "postmigrate"})
+"""QEMU's words for vCPUs that have stood still since their migration ended; whoever lets them run changes that."""
 
 _PIPE = 1 << 20  # bytes; what an unprivileged process may ask for
 _FD_NAME = "capture"
@@ -117,6 +120,7 @@ class Take:
             await self._copy_disk()
             if self._after_pause is not None:
                 await self._after_pause(self._monitor)
+            await self._check_stood_still()
             if not self._order.paused:
                 await resume(self._monitor)
             return paused, time.time()
@@ -194,6 +198,13 @@ class Take:
             if error.errno not in reflink.CANNOT_SHARE:
                 raise
             await asyncio.to_thread(reflink.copy_file, self._order.disk, target)
+
+    async def _check_stood_still(self) -> None:
+        """Raises TakeFailed if somebody has let the vCPUs run, also for an instant: the disk would be of later than the
+        memory. `stalls` may, when it has asked before the end of the migration and acts after it."""
+        status = (await self._monitor.ask("query-status"))["status"]
+        if status not in MIGRATED:
+            raise TakeFailed(f"its vCPUs were let run while its disk was copied (QEMU tells '{status}')")
 
     async def _finish(self) -> None:
         """After the resume: the rest of the stream, and everything on disk for good."""
