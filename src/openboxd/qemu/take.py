@@ -200,8 +200,8 @@ class Take:
             await asyncio.to_thread(reflink.copy_file, self._order.disk, target)
 
     async def _check_stood_still(self) -> None:
-        """Raises TakeFailed if somebody has let the vCPUs run, also for an instant: the disk would be of later than the
-        memory. `stalls` may, when it has asked before the end of the migration and acts after it."""
+        """Raises TakeFailed if somebody has let the vCPUs run, also for an instant: the disk would be of later than
+        the memory. `stalls` may, when it has asked before the end of the migration and acts after it."""
         status = (await self._monitor.ask("query-status"))["status"]
         if status not in MIGRATED:
             raise TakeFailed(f"its vCPUs were let run while its disk was copied (QEMU tells '{status}')")
