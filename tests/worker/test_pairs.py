@@ -7,14 +7,16 @@ import gc
 import itertools
 import resource
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from openboxd.errors import AlreadyExists, BoxdError, Busy, Interrupted, NotFound, WrongState
 from openboxd.model import CheckpointStatus, MachineStatus
+from tests.fakes.host import Hold
 from tests.worker.world import LIMIT, OWNER, World
 
 Action = Callable[[World], Awaitable[object]]
@@ -54,16 +56,41 @@ WORDS = {
     "rename": f"renaming to '{OTHER_NAME}'",
 }
 
+FORGET = "forget"
+
 FIRST_STEPS = {
     "save": "save memory",
     "restore a": "load",
     "restore b": "load",
+    "remove a": FORGET,
     "stop": "powerdown",
     "reboot": "powerdown",
     "rename": "powerdown",
     "destroy": "kill",
 }
-"""Where the first operation is held so that the second one falls into it."""
+"""Where the first operation is held so that the second one falls into it: in a call to the host, or of a removal in
+one to the store, as nothing of it concerns the host."""
+
+
+@contextmanager
+def held(world: World, point: str) -> Iterator[Hold]:
+    """Whoever comes to `point` waits there, until the block is left."""
+    if point != FORGET:
+        with world.host.hold(point) as hold:
+            yield hold
+        return
+    hold, store, forget = Hold(), world.store, world.store.delete_checkpoint
+
+    async def wait(checkpoint_id: str) -> None:
+        await hold.wait_here()
+        await forget(checkpoint_id)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "delete_checkpoint", wait)
+        try:
+            yield hold
+        finally:
+            hold.release()
 
 
 async def prepared(directory: Path) -> World:
@@ -123,25 +150,28 @@ async def test_at_the_same_moment(first: str, second: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.product(FIRST_STEPS, ACTIONS)))
 async def test_in_the_middle(first: str, second: str, tmp_path: Path) -> None:
-    """The second is refused with the name of the first, joins it if it is the same, or (a removal) takes over."""
+    """The second is refused with the name of the first, joins it if it is the same, or (a removal of the machine)
+    takes over. What is being removed is not there for anybody any more."""
     world = await prepared(tmp_path)
     try:
-        with world.host.hold(FIRST_STEPS[first]) as hold:
+        with held(world, FIRST_STEPS[first]) as hold:
             under_way = asyncio.ensure_future(outcome(ACTIONS[first](world)))
             async with asyncio.timeout(LIMIT):
                 await hold.reached()
             other = asyncio.ensure_future(outcome(ACTIONS[second](world)))
-            if second not in (first, "destroy") or second == "save":
+            if second not in (first, "destroy") or second in ("save", "remove a"):
                 error = await other  # decided at once, while the first one is held
                 if first == "destroy":
                     assert isinstance(error, (Busy, WrongState, NotFound)), error
+                elif first == "remove a" and second in ("restore a", "remove a"):
+                    assert isinstance(error, NotFound), error
                 elif (first, second) == ("save", "save"):
                     assert isinstance(error, AlreadyExists), error
                 else:
                     assert isinstance(error, Busy) and f": {WORDS[first]} is running" in error.message, error
             else:
                 await asyncio.sleep(0)
-        assert second in ("destroy", "save") or second != first or await other is None
+        assert second in ("destroy", "save", "remove a") or second != first or await other is None
         ended = await under_way
         assert ended is None or (second == "destroy" and isinstance(ended, (Interrupted, NotFound))), ended
         await other
