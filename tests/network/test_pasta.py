@@ -39,23 +39,27 @@ from openboxd.network.user import UserNetwork
 CLIENT = '''
 import socket, sys
 for line in sys.stdin:
-    host, port = line.split()
-    s = socket.socket(); s.settimeout(2)
+    host, port, limit = line.split()
+    s = socket.socket(); s.settimeout(float(limit))
     try:
         s.connect((host, int(port))); print("got", s.recv(100).decode().strip(), flush=True)
     except OSError as error:
         print("error", error, flush=True)
 '''
 RUNS, PLACES = sys.argv[1], sys.argv[3:]
+ANSWER, SILENCE = 20, 2  # seconds for an answer that has to come, and in which none comes
 
 class Client:
     def __init__(self, link):
         argv = [*link.around, sys.executable, "-u", "-c", CLIENT]
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def ask(self, place):
-        self.process.stdin.write(place.replace(":", " ") + "\\n"); self.process.stdin.flush()
+    def ask(self, place, limit=ANSWER):
+        self.process.stdin.write(f"{place.replace(':', ' ')} {limit}\\n"); self.process.stdin.flush()
         return self.process.stdout.readline().strip()
+
+    def ask_all(self):
+        return [self.ask(PLACES[0]), *(self.ask(place, SILENCE) for place in PLACES[1:])]
 
     async def connected(self):
         async with asyncio.timeout(20):
@@ -79,14 +83,15 @@ async def main():
     machine = SimpleNamespace(address="10.213.0.10", name="web", run_id="a" * 12, egress_allow=())
     link = await network.prepare(machine, machine.run_id)
     client = Client(link)
-    client.ask("127.0.0.1:1")  # it is apart by now, and reaches nothing
+    client.ask("127.0.0.1:1", SILENCE)  # it is apart by now, and reaches nothing
     await network.attach(machine, machine.run_id, client.process.pid)
     await client.connected()
-    answers = [client.ask(place) for place in PLACES]
+    answers = client.ask_all()
     for allowed in [PLACES[0]], ["192.0.2.1"], []:
         machine.egress_allow = tuple(place.split(":")[0] for place in allowed)
         await network.refresh(machine)
-        answers.append(client.ask(PLACES[0]))
+        reached = not allowed or allowed == [PLACES[0]]
+        answers.append(client.ask(PLACES[0], ANSWER if reached else SILENCE))
     moved = await go_over(network, machine, client)
     left = [path.name for path in Path(RUNS).iterdir()]
     print(json.dumps({"restricted": link.restricted, "answers": answers, "left": left, **moved}))
@@ -94,7 +99,7 @@ async def main():
 async def go_over(network, machine, first):
     following = "b" * 12
     second = Client(await network.prepare(machine, following))
-    before = second.ask(PLACES[0])
+    before = second.ask(PLACES[0], SILENCE)
     beside = first.ask(PLACES[0])
     first.end()
     await network.release(machine, machine.run_id)
@@ -103,7 +108,7 @@ async def go_over(network, machine, first):
     for _ in range(2):  # a swap may be carried out twice
         await network.attach(machine, following, second.process.pid)
     await second.connected()
-    answers = [second.ask(place) for place in PLACES]
+    answers = second.ask_all()
     async with asyncio.timeout(20):
         while pastas() > 1:  # the one too many finds the device there, and ends
             await asyncio.sleep(0.02)
@@ -170,7 +175,7 @@ def test_the_world_is_reached_and_the_hosts_loopback_is_not(place: World) -> Non
             *[directory / "run", shutil.which("pasta"), *asked],
         ]
         done = subprocess.run(
-            list(map(str, command)), capture_output=True, text=True, timeout=60, check=False, cwd="/"
+            list(map(str, command)), capture_output=True, text=True, timeout=200, check=False, cwd="/"
         )
         assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout.splitlines()[-1])

@@ -14,7 +14,7 @@ from openboxd.network.addresses import GATEWAY, RESOLVER
 from openboxd.network.bridge import BridgeNetwork
 from tests.contracts.rows import a_machine
 from tests.network.namespaces import HOST, WORLD, go, in_namespace, inside, world
-from tests.network.test_bridge import HOME, RUNS, Lab, ask
+from tests.network.test_bridge import ANSWER, HOME, RUNS, SILENCE, Lab, ask
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces")
 
@@ -49,10 +49,10 @@ def change(lab: Lab, number: int, **fields: object) -> None:
     go(lab.world.host, lambda: lab.network.refresh(lab.machines[number]))
 
 
-def meet(lab: Lab) -> list[bool]:
-    """Whether the first machine reaches the second, and the second the first."""
+def meet(lab: Lab, limit: float) -> list[bool]:
+    """Whether the first machine reaches the second within `limit` seconds, and the second the first."""
     return [
-        ask(lab.guests[here], f"10.213.0.{10 + there}", 8000) == f"app for 10.213.0.{10 + here}"
+        ask(lab.guests[here], f"10.213.0.{10 + there}", 8000, limit) == f"app for 10.213.0.{10 + here}"
         for here, there in ((0, 1), (1, 0))
     ]
 
@@ -60,7 +60,7 @@ def meet(lab: Lab) -> list[bool]:
 def test_machines_meet_by_their_networks(lab: Lab) -> None:
     for guest in lab.guests:
         lab.serve(guest.namespace, "0.0.0.0", 8000, b"app for ")
-    assert meet(lab) == [True, True]  # one owner, no networks
+    assert meet(lab, ANSWER) == [True, True]  # one owner, no networks
     for fields, expected in (
         ({"networks": ("db",)}, False),
         ({"networks": ()}, True),
@@ -68,16 +68,16 @@ def test_machines_meet_by_their_networks(lab: Lab) -> None:
         ({"isolated": False, "owner_id": "u_other"}, False),
     ):
         change(lab, 0, **fields)
-        assert meet(lab) == [expected, expected], fields
+        assert meet(lab, ANSWER if expected else SILENCE) == [expected, expected], fields
     change(lab, 0, owner_id=lab.machines[1].owner_id, networks=("db", "web"))
     change(lab, 1, networks=("db",))
-    assert meet(lab) == [True, True]
+    assert meet(lab, ANSWER) == [True, True]
     # Each sees the other's own address, and the bridge still keeps their ports apart.
     assert "isolated on" in lab.host("bridge -d link show")
     again = inside(lab.world.host, lambda: BridgeNetwork(HOME, resolver=WORLD, machines=lambda: lab.machines))
     running = [dataclasses.replace(m, run_id=run) for m, run in zip(lab.machines, RUNS, strict=True)]
     go(lab.world.host, lambda: again.open(running))  # a daemon that starts again
-    assert meet(lab) == [True, True]
+    assert meet(lab, ANSWER) == [True, True]
 
 
 def test_a_peer_cannot_speak_in_anothers_name(lab: Lab) -> None:
@@ -86,7 +86,7 @@ def test_a_peer_cannot_speak_in_anothers_name(lab: Lab) -> None:
     lab.guests[0].sh(
         f"ip addr flush dev eth0; ip addr add 10.213.0.12/16 dev eth0; ip route replace default via {GATEWAY}"
     )
-    assert ask(lab.guests[0], "10.213.0.11", 8000).startswith("error")
+    assert ask(lab.guests[0], "10.213.0.11", 8000, SILENCE).startswith("error")
 
 
 def test_an_egress_list_of_addresses_is_all_that_is_reached(lab: Lab) -> None:
@@ -94,7 +94,7 @@ def test_an_egress_list_of_addresses_is_all_that_is_reached(lab: Lab) -> None:
     change(lab, 0, egress_allow=(f"{ELSEWHERE}", "192.0.2.0/24"))
     assert ask(one, ELSEWHERE, 80) == f"world for {HOST}"
     for address in (WORLD, NAMED):
-        assert ask(one, address, 80).startswith("error")
+        assert ask(one, address, 80, SILENCE).startswith("error")
     assert ask(two, WORLD, 80) == f"world for {HOST}"
     lab.serve(two.namespace, "0.0.0.0", 8000, b"app for ")
     assert ask(one, "10.213.0.11", 8000) == "app for 10.213.0.10"  # peers are no part of the world
@@ -107,21 +107,22 @@ def test_an_egress_list_of_addresses_is_all_that_is_reached(lab: Lab) -> None:
 def test_a_connection_that_stands_ends_with_the_permission(lab: Lab) -> None:
     lab.stack.callback(EchoService(lab.world.world, WORLD, 7).close)
     program = (
-        f"import socket,sys; s=socket.create_connection(('{WORLD}',7),5); s.settimeout(1.5)\n"
-        "for line in sys.stdin:\n  s.sendall(b'x')\n  try: print(s.recv(9).decode(), flush=True)\n"
+        f"import socket,sys; s=socket.create_connection(('{WORLD}',7),20)\n"
+        "for line in sys.stdin:\n  s.settimeout(float(line)); s.sendall(b'x')\n"
+        "  try: print(s.recv(9).decode(), flush=True)\n"
         "  except OSError as e: print('error', flush=True)"
     )
     client = popen(lab.guests[0].namespace, program)
     lab.stack.callback(lambda: end(client))
 
-    def says() -> str:
-        client.stdin.write("go\n")
+    def says(limit: float) -> str:
+        client.stdin.write(f"{limit}\n")
         client.stdin.flush()
         return str(client.stdout.readline()).strip()
 
-    assert says() == "x"
+    assert says(ANSWER) == "x"
     change(lab, 0, egress_allow=(ELSEWHERE,))
-    assert says() == "error"
+    assert says(SILENCE) == "error"
 
 
 def test_names_are_answered_from_the_list_and_lead_there(lab: Lab) -> None:
@@ -141,23 +142,23 @@ def test_names_are_answered_from_the_list_and_lead_there(lab: Lab) -> None:
             assert (await asyncio.to_thread(ask, one, NAMED, 80)) == f"world for {HOST}"
             lab.machines[0] = dataclasses.replace(lab.machines[0], egress_allow=("*.below.test",))
             await again.refresh(lab.machines[0])
-            assert (await asyncio.to_thread(ask, one, NAMED, 80)).startswith("error")
+            assert (await asyncio.to_thread(ask, one, NAMED, 80, SILENCE)).startswith("error")
             assert (await asyncio.to_thread(look_up, one, "allowed.test")) == "5"
         finally:
             await again._permissions.close()
 
     def work() -> None:
-        assert ask(one, NAMED, 80).startswith("error")  # not asked for yet
+        assert ask(one, NAMED, 80, SILENCE).startswith("error")  # not asked for yet
         assert look_up(one, "allowed.test") == NAMED
         assert ask(one, NAMED, 80) == f"world for {HOST}"
-        assert ask(one, ELSEWHERE, 80).startswith("error")
+        assert ask(one, ELSEWHERE, 80, SILENCE).startswith("error")
         assert look_up(one, "deep.below.test") == ELSEWHERE
         assert ask(one, ELSEWHERE, 80) == f"world for {HOST}"
         for name in ("other.test", "below.test", "secret.allowed.test"):
             assert look_up(one, name) == "5"  # refused, and nobody was asked
         assert look_up(one, "missing.below.test") == "3"
         assert look_up(two, "other.test") == "3"  # who may go everywhere asks the host's resolver itself
-        assert ask(one, WORLD, 80).startswith("error")
+        assert ask(one, WORLD, 80, SILENCE).startswith("error")
 
     go(lab.world.host, lambda: served(work))
 
@@ -165,7 +166,7 @@ def test_names_are_answered_from_the_list_and_lead_there(lab: Lab) -> None:
 _LOOK_UP = """python3 -c "
 import socket, struct
 name = b''.join(bytes([len(p)]) + p.encode() for p in '{name}'.split('.')) + bytes(1)
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5); s.connect(('{resolver}', 53))
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(20); s.connect(('{resolver}', 53))
 s.send(struct.pack('>HHHHHH', 9, 256, 1, 0, 0, 0) + name + struct.pack('>HH', 1, 1))
 d = s.recv(999)
 print(socket.inet_ntoa(d[-4:]) if not d[3] & 15 else d[3] & 15)
