@@ -30,7 +30,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 OWN_LOOPBACK, HOST, WORLD = "127.0.0.1", "198.51.100.1", "198.51.100.2"
 
 
-def inside(namespace: str, work: Callable[[], T], limit: float = 300) -> T:
+def inside(namespace: str, work: Callable[[], T], limit: float = 200) -> T:
     """Run `work` in a thread whose network, and that of all it starts, is the namespace's; `limit` in seconds."""
     result: list[Any] = []
 
@@ -42,7 +42,7 @@ def inside(namespace: str, work: Callable[[], T], limit: float = 300) -> T:
         except BaseException as error:
             result.append((False, error))
 
-    thread = threading.Thread(target=body)
+    thread = threading.Thread(target=body, daemon=True)  # one that hangs fails its test, not the run
     thread.start()
     thread.join(limit)
     assert not thread.is_alive(), "it hangs"
@@ -73,7 +73,7 @@ class Guest:
         """Carry frames between the card and this device, until `unplug`, as one run's QEMU would."""
         self.unplug()
         stop, self._stop = os.pipe()
-        self._thread = threading.Thread(target=self._carry, args=(host_fd, stop))
+        self._thread = threading.Thread(target=self._carry, args=(host_fd, stop), daemon=True)
         self._thread.start()
 
     def unplug(self) -> None:
