@@ -126,13 +126,15 @@ async def test_readers_in_many_threads_see_whole_transactions_while_writes_go_on
         return seen
 
     readers = [asyncio.create_task(asyncio.to_thread(read)) for _ in range(4)]
-    for number in range(1, 60):
-        await store.update_machine(machine.id, run_id=str(number), boot_time_ms=number)
-        found = store.machine(machine.id)
-        assert found is not None
-        assert found.run_id == str(number)  # a write that was awaited is seen at once
-    done.set()
-    await asyncio.gather(*readers)
+    try:
+        for number in range(1, 60):
+            await store.update_machine(machine.id, run_id=str(number), boot_time_ms=number)
+            found = store.machine(machine.id)
+            assert found is not None
+            assert found.run_id == str(number)  # a write that was awaited is seen at once
+    finally:
+        done.set()
+        await asyncio.gather(*readers)
 
 
 async def test_a_read_does_not_wait_for_a_writer(store: SqlStore, database: Path) -> None:
