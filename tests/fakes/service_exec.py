@@ -19,6 +19,8 @@ from openboxd.model import ExecOutput, ExecRequest
 
 PIECE = 64 * 1024
 KILL_AFTER = 0.5
+REST = 10.0
+"""Seconds for the output that an ended command has left, as whoever reads it may be slow."""
 END = None
 
 
@@ -33,6 +35,7 @@ class LocalExec:
         self.stdin_closed = asyncio.Event()
         self._queue: asyncio.Queue[ExecOutput | BaseException | None] = asyncio.Queue(maxsize=4)
         self._tty = request.tty
+        self._writing = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._open(request, home)
 
@@ -65,6 +68,7 @@ class LocalExec:
         finally:
             for end in set(ends):
                 os.close(end)
+        os.set_blocking(self._stdin, False)  # a command that does not read must not hold a thread
 
     def start(self) -> None:
         self._spawn(self._run())
@@ -79,7 +83,7 @@ class LocalExec:
         readers = [self._spawn(self._read(fd, is_stderr)) for fd, is_stderr in self._sources.items()]
         code = await asyncio.to_thread(self.process.wait)
         # Background children may hold the pipes open; what is already in them still counts.
-        await asyncio.wait(readers, timeout=1.0 if not self.cancelled.is_set() else 0.1)
+        await asyncio.wait(readers, timeout=0.1 if self.cancelled.is_set() else REST)
         for reader in readers:
             reader.cancel()
         self.exit_code = 128 - code if code < 0 else code
@@ -106,22 +110,32 @@ class LocalExec:
             yield item
 
     async def write(self, data: bytes) -> None:
-        if self._stdin is None:
-            return
-        try:
-            await asyncio.to_thread(_write_all, self._stdin, data)
-        except OSError:
-            await self.write_eof()
+        await asyncio.wait([self._spawn(self._write(data))])
 
     async def write_eof(self) -> None:
         self.stdin_closed.set()
-        if self._stdin is None:
-            return
+        await asyncio.wait([self._spawn(self._write_eof())])
+
+    async def _write(self, data: bytes) -> None:
+        async with self._writing:
+            try:
+                if self._stdin is not None:
+                    await _write_all(self._stdin, data)
+            except OSError:  # nobody reads it any more
+                self.stdin_closed.set()
+                self._close_stdin()
+
+    async def _write_eof(self) -> None:
         if self._tty:
-            os.write(self._stdin, b"\x04")
+            await self._write(b"\x04")
             return
-        os.close(self._stdin)
-        self._stdin = None
+        async with self._writing:
+            self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        if self._stdin is not None:
+            os.close(self._stdin)
+            self._stdin = None
 
     async def resize(self, cols: int, rows: int) -> None:
         self.sizes.append((cols, rows))
@@ -160,12 +174,23 @@ class LocalExec:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._stdin is not None:
-            os.close(self._stdin)
-            self._stdin = None
+        self._close_stdin()
 
 
-def _write_all(fd: int, data: bytes) -> None:
+async def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(fd, view) :]
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            await _writable(fd)
+
+
+async def _writable(fd: int) -> None:
+    ready = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_writer(fd, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_writer(fd)
