@@ -6,9 +6,8 @@ import asyncio
 import json
 import os
 import pty
-import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +20,8 @@ from tests.fakes.service import KEY, FakeService
 
 LIMIT = 60
 BOXD = Path(sys.executable).with_name("boxd")
+OWN_TERMINAL = ("env", "--default-signal=INT", "setsid", "--ctty")
+"""Ctrl-C counts there, even where whoever runs the tests ignores it."""
 
 
 @dataclass
@@ -51,8 +52,10 @@ class Boxd:
             "BOXD_API_KEY": key,
         }
 
-    async def start(self, *argv: str, stdin=asyncio.subprocess.DEVNULL, **options):
+    async def start(self, *argv: str, by: Sequence[str] = (), stdin=asyncio.subprocess.DEVNULL, **options):
+        """Start it, or the program `by` that becomes it: Python may not run in what is forked beside threads."""
         return await asyncio.create_subprocess_exec(
+            *by,
             BOXD,
             *argv,
             stdin=stdin,
@@ -80,9 +83,7 @@ class Boxd:
 
         The status, and all that was shown."""
         master, slave = pty.openpty()
-        process = await self.start(
-            *argv, stdin=slave, stdout=slave, stderr=slave, preexec_fn=lambda: _own_terminal(), **options
-        )
+        process = await self.start(*argv, by=OWN_TERMINAL, stdin=slave, stdout=slave, stderr=slave, **options)
         os.close(slave)
         shown = bytearray()
         typed = False
@@ -103,15 +104,6 @@ class Boxd:
             if process.returncode is None:
                 process.kill()
             os.close(master)
-
-
-def _own_terminal() -> None:
-    os.setsid()
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 async def _read(master: int) -> bytes:

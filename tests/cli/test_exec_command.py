@@ -102,7 +102,8 @@ async def test_a_stdin_that_never_ends_does_not_hold_the_caller(boxd, web, tmp_p
     reader, writer = os.pipe()
     os.mkfifo(tmp_path / "fifo")
     fifo = os.open(tmp_path / "fifo", os.O_RDWR)
-    options = {"pipe": {"stdin": reader}, "fifo": {"stdin": fifo}, "closed": {"preexec_fn": lambda: os.close(0)}}
+    closed = ("sh", "-c", 'exec "$@" <&-', "sh")
+    options = {"pipe": {"stdin": reader}, "fifo": {"stdin": fifo}, "closed": {"by": closed}}
     done = await boxd("machine", "exec", "web", "--", "echo", "hi", **options[kind])
     for descriptor in (reader, writer, fifo):
         os.close(descriptor)
@@ -119,26 +120,26 @@ async def test_a_command_that_does_not_read_ends_all_the_same(boxd, web, turn):
 
 
 async def test_a_timeout_is_124_and_ends_the_command(boxd, web, service):
-    done = await boxd("machine", "exec", "web", "--timeout", "0.5", "--", "sleep", "1000")
+    done = await boxd("machine", "exec", "web", "--timeout", "3", "--", "sleep", "1000")
     assert (done.status, done.err.count("\n")) == (124, 1)
-    await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 10)
+    await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 60)
 
 
 async def test_ctrl_c_is_130_and_ends_the_command(boxd, web, service):
     process = await boxd.start("machine", "exec", "web", "--", "sh", "-c", "echo up; sleep 1000")
     assert await process.stdout.readline() == b"up\n"
     process.send_signal(signal.SIGINT)
-    _, err = await asyncio.wait_for(process.communicate(), 10)
+    _, err = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 130
     assert b"Traceback" not in err
-    await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 10)
+    await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 60)
 
 
 async def test_a_killed_caller_ends_the_command_too(boxd, web, service):
     process = await boxd.start("machine", "exec", "web", "--", "sh", "-c", "echo up; sleep 1000")
     assert await process.stdout.readline() == b"up\n"
     process.kill()
-    await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 10)
+    await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 60)
     await process.communicate()
 
 
@@ -148,7 +149,7 @@ async def test_a_reader_who_leaves_is_no_traceback(boxd, web):
     os.close(writer)
     assert await asyncio.to_thread(os.read, reader, 2) == b"y\n"
     os.close(reader)
-    _, err = await asyncio.wait_for(process.communicate(), 10)
+    _, err = await asyncio.wait_for(process.communicate(), 60)
     assert (process.returncode, err) == (141, b"")
 
 
@@ -156,7 +157,7 @@ async def test_a_restore_is_told_and_is_125(boxd, web, service):
     process = await boxd.start("machine", "exec", "web", "--", "sh", "-c", "echo up; sleep 1000")
     assert await process.stdout.readline() == b"up\n"
     await service.restore_checkpoint(None, "web", "one")
-    _, err = await asyncio.wait_for(process.communicate(), 10)
+    _, err = await asyncio.wait_for(process.communicate(), 60)
     assert process.returncode == 125
     assert err == b"error: machine 'web' was restored to checkpoint 'one'\n"
 
