@@ -29,19 +29,29 @@ from tests.lab import free_port
 WAIT = 60.0
 
 
+def find_keepers(home: Path) -> list[pidfd.Found]:
+    return pidfd.find(lambda argv: "openboxd.edge.keeper" in argv and argv[-1].startswith(f"{home}/"))
+
+
 def keepers(home: Path) -> list[int]:
     """Pids of the keepers of this directory."""
-    found = pidfd.find(lambda argv: "openboxd.edge.keeper" in argv and argv[-1].startswith(f"{home}/"))
+    found = find_keepers(home)
     for process in found:
         os.close(process.pidfd)
     return [process.pid for process in found]
 
 
+def end_keepers(home: Path) -> None:
+    """Ask all keepers of this directory to end; one may do so by itself meanwhile."""
+    for process in find_keepers(home):
+        pidfd.send(process.pidfd, signal.SIGTERM)
+        os.close(process.pidfd)
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
-    for pid in keepers(tmp_path):
-        os.kill(pid, signal.SIGTERM)
+    end_keepers(tmp_path)
 
 
 @asynccontextmanager
@@ -249,8 +259,7 @@ async def test_caddy_serves_on_and_requests_wait_while_the_daemon_is_restarted(h
                 assert [answer.split(b"\r\n")[0] for answer in answers] == [b"HTTP/1.1 200 OK"] * 22
                 writer.close()
             await gates.close()
-        for process in keepers(home):
-            os.kill(process, signal.SIGTERM)
+        end_keepers(home)
         await until(lambda: not alive(pid), "the end of Caddy with its keeper")
     await agent.end()
 

@@ -27,7 +27,7 @@ async def on_tty(agent: ChannelAgent, command: str) -> tuple[int | None, bytes]:
 def alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except OSError:  # gone before it was opened, or before it was read
         return False
     return state != "Z"
 
@@ -218,4 +218,4 @@ async def test_no_zombies_and_no_descriptors_are_left_after_500_commands(agent: 
     print(f"{(monotonic() - began) * 2:.1f} ms a command")
     children = Path(f"/proc/{rig.process.pid}/task/{rig.process.pid}/children").read_text()
     assert children.split() == []
-    await until(lambda: len(list(open_files.iterdir())) == descriptors)  # emptied pipes are closed a moment later
+    await until(lambda: len(list(open_files.iterdir())) <= descriptors)  # emptied pipes are closed a moment later
