@@ -169,7 +169,7 @@ async def test_closing_leaves_no_descriptor_behind() -> None:
         await until(lambda: gate.waiting == 20, "twenty waiting connections")
     for client in (*clients, *waiting):
         client.close()
-    await until(lambda: descriptors() == before, "all descriptors closed")
+    await until(lambda: descriptors() <= before, "all descriptors closed")
 
 
 async def test_a_host_without_descriptors_makes_clients_wait_not_the_gate_die() -> None:
