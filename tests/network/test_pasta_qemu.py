@@ -146,7 +146,7 @@ def test_a_guest_reaches_the_world_and_nothing_of_the_host(place: World, directo
             *("env", f"PYTHONPATH={SOURCE}", f"HOME={directory}", SYSTEM_PYTHON, directory / "program.py"),
             *(directory / "run", shutil.which("pasta"), ADDRESS, *qemu),
         ]
-        done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=200, check=False, cwd="/")
+        done = subprocess.run(list(map(str, argv)), capture_output=True, text=True, timeout=280, check=False, cwd="/")
         assert done.returncode == 0, done.stderr
         found = json.loads(done.stdout.splitlines()[-1])
     finally:

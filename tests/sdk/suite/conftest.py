@@ -11,10 +11,13 @@ GOLDEN = "golden"
 URL = os.environ["SDK_URL"]
 KEY = os.environ["SDK_KEY"]
 
+TIMEOUT = 240.0
+"""Seconds for a call: a reboot without KVM takes longer than the SDK's 60 when the host has much else to do."""
+
 
 @pytest.fixture(scope="session")
 def client():
-    with boxd.Boxd(base_url=URL, api_key=KEY) as client:
+    with boxd.Boxd(base_url=URL, api_key=KEY, timeout=TIMEOUT) as client:
         yield client
 
 
@@ -36,4 +39,4 @@ def place(client, golden):
 @pytest.fixture(scope="session")
 def async_client():
     """Makes a client inside the running loop: `async with async_client() as c`."""
-    return lambda: boxd.AsyncBoxd(base_url=URL, api_key=KEY)
+    return lambda: boxd.AsyncBoxd(base_url=URL, api_key=KEY, timeout=TIMEOUT)
