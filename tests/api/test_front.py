@@ -71,7 +71,7 @@ async def test_a_request_that_dribbles_is_cut_off(both, monkeypatch):
 
 
 async def test_an_idle_http_connection_is_ended(both, monkeypatch):
-    monkeypatch.setattr(exchange_http, "IDLE_LIMIT", 0.3)
+    monkeypatch.setattr(exchange_http, "IDLE_LIMIT", 2)
     reader, writer = await connect(both.address)
     writer.write(post(GOOD).replace(b"Connection: close\r\n", b""))
     assert (await asyncio.wait_for(reader.read(), LIMIT)).startswith(b"HTTP/1.1 200")

@@ -98,7 +98,7 @@ except Exception as error:
     done(type(error).__name__)
 """
     assert await run_sdk(sdk_python, address, script) != "no timeout"
-    await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 10)
+    await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 60)
 
 
 async def test_files(sdk_python, address, web):

@@ -390,7 +390,7 @@ async def test_a_reader_who_leaves_a_list_is_no_traceback(boxd, web):
     os.close(reader)
     process = await boxd.start("ls", stdout=writer)
     os.close(writer)
-    _, err = await asyncio.wait_for(process.communicate(), 10)
+    _, err = await asyncio.wait_for(process.communicate(), 60)
     assert (process.returncode, err) == (141, b"")
 
 

@@ -22,7 +22,7 @@ def noticed(service, method: str) -> asyncio.Event:
 
 async def interrupted(process) -> tuple[int, bytes, bytes]:
     process.send_signal(signal.SIGINT)
-    out, err = await asyncio.wait_for(process.communicate(), 10)
+    out, err = await asyncio.wait_for(process.communicate(), 60)
     return process.returncode, out, err.removeprefix(b"\n")  # which ends the line of ^C on a terminal
 
 
@@ -30,7 +30,7 @@ async def test_a_save_goes_on(boxd, web, service):
     service.save.clear()
     called = noticed(service, "checkpoint_done")
     process = await boxd.start("machine", "checkpoint", "save", "web", "two")
-    await asyncio.wait_for(called.wait(), 10)
+    await asyncio.wait_for(called.wait(), 60)
     told = b"the save goes on; see 'boxd machine checkpoint list web'\n"
     assert await interrupted(process) == (130, b"", told)
     service.save.set()
@@ -41,7 +41,7 @@ async def test_a_new_machine_goes_on(boxd, service):
     service.boot.clear()
     called = noticed(service, "machine")
     process = await boxd.start("machine", "new", "web")
-    await asyncio.wait_for(called.wait(), 10)
+    await asyncio.wait_for(called.wait(), 60)
     told = b"web is made and goes on starting; see 'boxd machine get web'\n"
     assert await interrupted(process) == (130, b"", told)
 

@@ -54,7 +54,7 @@ async def watched(world, boxd, *argv, begin, end, word):
     worker = world.control.team.worker(world.control.machine(OWNER, "web").id)
     with world.host.hold(begin) as first, world.host.hold(end) as second:
         command = asyncio.create_task(boxd.on_terminal(*argv, until=word, reply=second.release))
-        await first.reached(15)
+        await first.reached(60)
         await world.until(lambda: worker.watchers)
         first.release()
         status, shown = await command

@@ -152,11 +152,11 @@ async def test_patience_is_counted_from_the_first_dial_not_from_the_release() ->
         nonlocal dials
         dials += 1
         if dials <= 6:
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.6)
             raise ConnectionRefusedError
         return await guest.dial()
 
-    gate = Gate(listen_tcp("127.0.0.1", 0), dial, "the port", limits=Limits(patience=1.0, dials=1))
+    gate = Gate(listen_tcp("127.0.0.1", 0), dial, "the port", limits=Limits(patience=3.0, dials=1))
     await gate.hold()
     clients = [await Client.connect(gate.port) for _ in range(6)]
     await until(lambda: gate.waiting == 6, "waiting connections")

@@ -75,7 +75,7 @@ async def test_who_waits_in_vain_is_turned_away_in_words_and_who_comes_later_wai
     await until(lambda: gates.in_use("m1"), "a connection that waits")
     await asyncio.sleep(0.05)
     gates.turn_away("m1", "machine 'web' cannot be woken")
-    answer = await asyncio.wait_for(reader.read(), 10)
+    answer = await asyncio.wait_for(reader.read(), 60)
     assert answer.startswith(b"HTTP/1.1 503") and b"machine 'web' cannot be woken" in answer
     writer.close()
     later = Client(*await asyncio.open_unix_connection(tmp_path / "gates" / "web"))

@@ -24,7 +24,7 @@ class Hold:
         self._reached = asyncio.Event()
         self._released = asyncio.Event()
 
-    async def reached(self, limit: float = 5.0) -> None:
+    async def reached(self, limit: float = 30.0) -> None:
         """Until a call has come to the point."""
         async with asyncio.timeout(limit):
             await self._reached.wait()

@@ -134,7 +134,7 @@ class FakeService(ServiceCheckpoints, ServiceForks, ServiceSnapshots, ServiceSle
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait until something that this service keeps is so."""
-        async with asyncio.timeout(15), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(condition)
 
     def home(self, ref: str) -> Path:

@@ -271,7 +271,7 @@ async def test_what_is_left_over_from_before_is_no_flood(guest: Guest, agent: Ch
 
 async def test_a_guest_without_a_sign_of_life_is_told_of(guest: Guest) -> None:
     """As one whose QEMU is stopped: whatever waits for it ends in words; a command that runs may go on waiting."""
-    agent = await ChannelConnector(Timing(first_wait=0.3, silence=0.4)).connect(guest.path, "web")
+    agent = await ChannelConnector(Timing(first_wait=0.3, silence=1.5)).connect(guest.path, "web")
     await agent.wait_ready(LIMIT)
     guest.on_frame = answer(of(wire.CTL, b'{"size": 5}'))
     session = await within(agent.exec(ExecRequest("sleep 1d")))
@@ -296,9 +296,8 @@ async def test_a_guest_without_a_sign_of_life_is_told_of(guest: Guest) -> None:
         agent.listeners(),
         read(),
     ]
-    for call in calls:
-        with pytest.raises(OutcomeUnknown, match="machine web has given no sign of life"):
-            await within(call)
+    for told in await within(asyncio.gather(*calls, return_exceptions=True)):
+        assert isinstance(told, OutcomeUnknown) and "machine web has given no sign of life" in str(told), told
     assert not output.done()
     guest.pongs = True
     guest.on_frame = answer(of(wire.RESULT, b"{}"))
@@ -308,12 +307,12 @@ async def test_a_guest_without_a_sign_of_life_is_told_of(guest: Guest) -> None:
 
 
 async def test_a_slow_answer_is_waited_for(guest: Guest) -> None:
-    agent = await ChannelConnector(Timing(first_wait=0.3, silence=0.2)).connect(guest.path, "web")
+    agent = await ChannelConnector(Timing(first_wait=0.3, silence=1.0)).connect(guest.path, "web")
     await agent.wait_ready(LIMIT)
 
     async def later(guest: Guest, kind: int, ident: int, payload: bytes) -> None:
         if kind == wire.OPEN:
-            asyncio.get_running_loop().call_later(1.0, guest.send, wire.frame(wire.RESULT, ident, b"{}"))
+            asyncio.get_running_loop().call_later(3.0, guest.send, wire.frame(wire.RESULT, ident, b"{}"))
 
     guest.on_frame = later
     await within(agent.mkdir("d"))  # the guest answers what asks whether it lives

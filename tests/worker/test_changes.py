@@ -220,10 +220,11 @@ async def test_a_timer_removes_a_machine_in_any_state(world: World, state: str) 
 async def test_a_timer_survives_the_daemon_and_a_cleared_one_does_nothing(world: World) -> None:
     for name in ("timed", "cleared"):
         await world.machine(name)
-        await world.control.set_delete_after(OWNER, name, 1, "")
+    for name in ("timed", "cleared"):
+        await world.control.set_delete_after(OWNER, name, 3, "")
     await world.control.set_delete_after(OWNER, "cleared", 0, "")
     await world.stop()
-    await asyncio.sleep(1.1)  # the moment passes while there is no daemon
+    await asyncio.sleep(3.1)  # the moment passes while there is no daemon
     await world.start()
     await gone(world, "timed")
     assert world.control.machine(OWNER, "cleared").delete_at_ms == 0

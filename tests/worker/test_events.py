@@ -22,7 +22,7 @@ def lines(world: World) -> list[tuple[str, str, Outcome]]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    for _ in range(2000):
+    for _ in range(6000):
         if condition():
             return
         await asyncio.sleep(0.005)

@@ -14,7 +14,7 @@ from tests.worker.world import OWNER, World
 
 async def reason(world: World, wanted: str) -> None:
     """Until the machine's status has this reason."""
-    for _ in range(1000):
+    for _ in range(6000):
         if wanted in world.control.machine(OWNER, "web").status_reason and (
             wanted or not world.control.machine(OWNER, "web").status_reason
         ):

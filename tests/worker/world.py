@@ -160,7 +160,7 @@ class World:
 
     async def seen(self, status: MachineStatus, name: str = "web") -> None:
         """Wait until the machine is shown in a status that nobody ordered."""
-        for _ in range(1000):
+        for _ in range(6000):  # 30 s
             if self.control.machine(OWNER, name).status is status:
                 return
             await asyncio.sleep(0.005)
