@@ -16,7 +16,7 @@ def start(daemon: Daemon, pages: int = 2048, machine: str = GOLDEN) -> dict[str,
     """Start the program in the machine, detached from the command that starts it; its first state."""
     daemon.boxd("machine", "cp", PROGRAM, f"{machine}:pattern.py")
     daemon.sh(f"setsid python3 pattern.py serve {SOCKET} {pages} >/dev/null 2>&1 </dev/null &", machine)
-    daemon.sh(f"for i in $(seq 100); do test -S {SOCKET} && exit 0; sleep 0.1; done; exit 1", machine)
+    daemon.sh(f"for i in $(seq 600); do test -S {SOCKET} && exit 0; sleep 0.1; done; exit 1", machine)
     return state(daemon, machine)
 
 

@@ -70,7 +70,7 @@ setsid python3 handles.py >handles.log 2>&1 </dev/null &
 def test_services_timers_handles_and_pipes_go_on(daemon: Daemon) -> None:
     daemon.sh(UNITS)
     daemon.sh(HANDLES)
-    daemon.sh("for i in $(seq 100); do test -s alive && test -s /run/ticks && exit 0; sleep 0.1; done; exit 1")
+    daemon.sh("for i in $(seq 600); do test -s alive && test -s /run/ticks && exit 0; sleep 0.1; done; exit 1")
     daemon.boxd("machine", "checkpoint", "save", GOLDEN, "here")
     before = daemon.sh("systemctl show -P MainPID dog.service; cat alive; echo; wc -l < /run/ticks").split()
     time.sleep(AWAY)  # what is tested is that this much time has gone by

@@ -220,7 +220,7 @@ def test_a_command_that_runs_too_long_is_ended_with_its_whole_group(daemon: Daem
     done = daemon.boxd(*asked, check=False)
     assert done.returncode == 124
     assert done.stderr == f"error: the command ran longer than 2 s on machine '{GOLDEN}' and was killed\n"
-    daemon.sh("for i in $(seq 100); do pgrep -x sleep >/dev/null || exit 0; sleep 0.1; done; pgrep -ax sleep; exit 1")
+    daemon.sh("for i in $(seq 600); do pgrep -x sleep >/dev/null || exit 0; sleep 0.1; done; pgrep -ax sleep; exit 1")
 
 
 @pytest.fixture

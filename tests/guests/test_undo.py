@@ -120,7 +120,7 @@ def clocks(daemon: Daemon) -> tuple[float, float]:
 def test_the_clocks_after_a_restore(daemon: Daemon) -> None:
     """Wall-clock time is the host's; monotonic time goes on from the captured value and never steps back."""
     daemon.sh(f"cat > watch.py <<'END'\n{WATCH}END\nsetsid python3 watch.py >/dev/null 2>&1 </dev/null &")
-    daemon.sh("for i in $(seq 150); do test -s watching && exit 0; sleep 0.1; done; exit 1")
+    daemon.sh("for i in $(seq 600); do test -s watching && exit 0; sleep 0.1; done; exit 1")
     _, first = clocks(daemon)
     daemon.boxd("machine", "checkpoint", "save", GOLDEN, "here")
     _, last = clocks(daemon)
@@ -135,7 +135,7 @@ def test_the_clocks_after_a_restore(daemon: Daemon) -> None:
         assert skew <= 1.0
         assert first <= monotonic <= last + took
         assert daemon.sh(
-            "rm watching; for i in $(seq 150); do test -s watching && break; sleep 0.1; done; cat watching"
+            "rm watching; for i in $(seq 600); do test -s watching && break; sleep 0.1; done; cat watching"
         )
         assert daemon.sh("cat back 2>/dev/null || echo never") == "never\n"
     print(f"before the restores monotonic time was {later:.2f}")
