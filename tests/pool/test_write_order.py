@@ -14,15 +14,12 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
 from openboxd.host import files
 from openboxd.pool import DirectoryPool
-from openboxd.worker import restore
-from openboxd.worker.machine import MachineWorker
+from tests.worker.world import OWNER, World
 
 
 def above(path: str) -> str:
@@ -191,20 +188,28 @@ def test_files_are_unlinked_only_after_the_name_is_gone_for_good(
     assert [kind for kind, _ in kinds[3:]] == ["remove"]
 
 
-def test_the_swap_of_a_disk_is_durable_when_it_returns(recorder: Recorder) -> None:
-    """The row that names the new run and checkpoint is written after this: never a new row on the old disk."""
-    machine = recorder.root / "machines/m"
-    files.make_directory(machine)
-    (machine / "disk.raw").write_bytes(b"old")
-    (machine / "disk.next").write_bytes(b"new")
-    recorder.calls.clear()
-    pool = SimpleNamespace(machine_dir=lambda machine_id: recorder.root / "machines" / machine_id)
-    restore.take_over_disk(cast(MachineWorker, SimpleNamespace(id="m", drivers=SimpleNamespace(pool=pool))))
-    assert [(call.kind, call.path) for call in recorder.calls] == [
-        ("rename", "machines/m/disk.next"),
-        ("sync", "machines/m"),
-    ]
-    assert (machine / "disk.raw").read_bytes() == b"new"
+@pytest.mark.parametrize("how", ["restore", "wake"])
+async def test_a_disk_is_swapped_for_one_whose_content_is_durable(recorder: Recorder, how: str) -> None:
+    """On a pool that copies, where nothing but a sync writes what the copy holds. The row that names the new run and
+    checkpoint comes after the swap: never a new row on the old disk."""
+    world = World(recorder.root / "home")
+    await world.start()
+    try:
+        home = recorder.relative(world.pool.machine_dir((await world.machine()).id))
+        await world.save("good")
+        if how == "wake":
+            await world.control.hibernate_machine(OWNER, "web")
+        recorder.calls.clear()
+        if how == "wake":
+            await world.control.wake_machine(OWNER, "web")
+        else:
+            await world.control.restore_checkpoint(OWNER, "web", "good")
+        calls = [(call.kind, call.path) for call in recorder.calls]
+        swap = calls.index(("rename", f"{home}/disk.next"))
+        assert ("sync", f"{home}/disk.next") in calls[:swap]
+        assert calls[swap + 1] == ("sync", home)
+    finally:
+        await world.close()
 
 
 def test_a_file_written_atomically_has_its_content_before_its_name(recorder: Recorder) -> None:

@@ -7,14 +7,17 @@ it is written.
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from openboxd.api.ports import NewMachine
-from openboxd.errors import BoxdError
+from openboxd.errors import BoxdError, OperationFailed
 from openboxd.model import MIB, CheckpointStatus, MachineStatus
+from openboxd.pool.directory import Kind
+from openboxd.worker import restore
 from tests.worker import sleeping, snapshotting
 from tests.worker.outcomes import OTHER_NAME, called_web, check_after_kill, check_web, no_half_copy, whole
 from tests.worker.world import LIMIT, OWNER, World
@@ -132,9 +135,10 @@ ACTIONS: dict[str, Action] = {
 }
 
 
-async def prepared(directory: Path, name: str = "") -> World:
+async def prepared(directory: Path, name: str = "", kind: Kind = "copy") -> World:
     """A world with machine `web`, checkpoint `good` with v=old (and snapshot `base` with it), and v=new now."""
     world = World(directory)
+    world.pool_kind = kind
     await world.start()
     await world.machine()
     await world.sh("set v old; write file old")
@@ -238,3 +242,20 @@ async def test_the_daemon_killed_at_any_step(name: str, points: dict[str, list[s
             await whole(world)
         finally:
             await world.close()
+
+
+async def test_a_disk_that_cannot_be_made_durable_is_not_gone_over_to(tmp_path: Path) -> None:
+    world = await prepared(tmp_path)
+
+    def fail(path: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(restore, "sync_file", fail)
+            with pytest.raises(OperationFailed, match="'web' was not restored and is as it was: input/output error"):
+                await _restore(world)
+        assert await world.sh("get v") == "new\n"
+        await whole(world)
+    finally:
+        await world.close()

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from openboxd.model import GIB, CheckpointStatus, MachineStatus
+from openboxd.pool.directory import Kind
 from tests.lab import run
 from tests.worker.outcomes import called_web, whole
 from tests.worker.test_faults import ACTIONS, points, prepared  # noqa: F401  (a fixture)
@@ -25,6 +26,17 @@ CUT = ("save", "restore", "remove", "stop", "reboot", "rename", "destroy", "new"
 
 FELL_ASLEEP = {"hibernate": ("after show", "before end", "after end"), "wake": ("before load", "after resume")}
 """Points from which a machine is hibernated when the power is back."""
+
+OVER = {
+    "restore": ("web", "old"),
+    "restore-stopped": ("web", "old"),
+    "wake": ("web", "new"),
+    "fork": ("other", "new"),
+    "fork-stopped": ("other", "new"),
+    "fork-checkpoint": ("other", "old"),
+    "new-from-snapshot": ("other", "old"),
+}
+"""Operations that give a machine a copy of a disk; which machine, and what its disk holds when they are over."""
 
 SIZE = 3 * GIB
 
@@ -104,9 +116,27 @@ async def cut_at(world: World, disk: Disk, point: str, name: str) -> None:
     await asyncio.wait([action])
     if not action.cancelled():
         action.exception()
+    await gone(world)
+
+
+async def gone(world: World) -> None:
+    """Nothing of the host is left, after its power was cut."""
     world.drop()
     world.host.close()
     await asyncio.sleep(0)
+
+
+async def powered_on(home: Path, kind: Kind = "copy") -> World:
+    """The host has booted again; machines that ran run again."""
+    world = World(home)
+    world.pool_kind, world.host_boot = kind, "boot 2"
+    await world.start()
+    try:
+        await world.until(lambda: world.leftovers() == [])
+    except BaseException:
+        await world.close()
+        raise
+    return world
 
 
 @pytest.mark.parametrize("name", CUT)
@@ -115,13 +145,8 @@ async def test_at_every_step(name: str, points: dict[str, list[str]], disk: Disk
         home = disk.mnt / str(number)
         await cut_at(await prepared(home), disk, point, name)
         disk.again()
-        world = World(home)
-        world.host_boot = "boot 2"
-        await world.start()
+        world = await powered_on(home)
         try:
-            await world.until(
-                lambda world=world: world.leftovers() == []
-            )  # also: machines that ran are started again
             await called_web(world)
             if name != "destroy":
                 assert "web" in [machine.name for machine in world.control.machines(OWNER)], point
@@ -130,9 +155,31 @@ async def test_at_every_step(name: str, points: dict[str, list[str]], disk: Disk
                 assert found["good"] is CheckpointStatus.READY, point
             if point == "after ready":
                 assert found["new"] is CheckpointStatus.READY, "it may have been told to somebody"
+            if found and world.control.machine(OWNER, "web").status is MachineStatus.RUNNING:
+                assert await world.sh("read file") in ("old", "new"), f"{point}: the disk is not there"
             if point in FELL_ASLEEP.get(name, ()):
                 assert world.control.machine(OWNER, "web").status is MachineStatus.HIBERNATED, point
                 assert await world.sh("get v") == "new\n", "its memory survived the power cut"
             await whole(world)
+        finally:
+            await world.close()
+
+
+@pytest.mark.parametrize("kind", ["reflink", "copy"])
+async def test_once_it_is_over_the_disk_lasts(kind: Kind, disk: Disk) -> None:
+    """Nothing carries it out again now, and what the disk was copied from may be gone."""
+    for name, (machine, expected) in OVER.items():
+        home = disk.mnt / name
+        world = await prepared(home, name, kind)
+        await ACTIONS[name](world)
+        await world.settled(machine)
+        disk.cut()
+        world.switch.dead = True
+        await gone(world)
+        disk.again()
+        world = await powered_on(home, kind)
+        try:
+            assert world.control.machine(OWNER, machine).status is MachineStatus.RUNNING, name
+            assert await world.sh("read file", machine) == expected, name
         finally:
             await world.close()

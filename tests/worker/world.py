@@ -24,6 +24,7 @@ from openboxd.model import (
     User,
 )
 from openboxd.pool import DirectoryPool
+from openboxd.pool.directory import Kind
 from openboxd.ports import Network, Report, Ways
 from openboxd.settings import Settings
 from openboxd.store import SqlStore, open_store
@@ -72,6 +73,7 @@ class World:
         self.switch = Switch()
         self.host_boot = "boot 1"
         self.warm = False  # whether machines go on from templates
+        self.pool_kind: Kind = "copy"
         self.network: Network = NoNetwork()
         self._store: SqlStore | None = None
 
@@ -89,7 +91,7 @@ class World:
         store = self._store = open_store(settings.database)
         if not store.users():
             await store.add_user(User(OWNER.user_id, "ada", is_owner=True))
-        self.pool = DirectoryPool(self.home / "pool", "copy", "it is a test's")
+        self.pool = DirectoryPool(self.home / "pool", self.pool_kind, "it is a test's")
         self.hypervisor = FakeHypervisor(self.host, switch=self.switch)
         drivers = self.drivers = Drivers(
             settings=settings,

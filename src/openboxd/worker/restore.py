@@ -24,8 +24,8 @@ from openboxd.errors import (
     checkpoint_not_found,
     same_kind,
 )
-from openboxd.host.files import sync_directory
-from openboxd.model import Checkpoint, Machine, MachineStatus, Progress, Size
+from openboxd.host.files import sync_directory, sync_file
+from openboxd.model import Checkpoint, Machine, MachineStatus, Operation, Progress, Size
 from openboxd.ports import NetworkLink, Run, RunState
 from openboxd.worker import manifest
 from openboxd.worker.job import Job
@@ -46,8 +46,12 @@ from openboxd.worker.runs import (
 )
 from openboxd.worker.steps import Steps, to_the_end
 
+RESTORE = "restore"
 SWAP = "swap"
-"""The journal's word for the point of no return; recovery reads it."""
+"""The journal's words for a restore and for its point of no return; recovery reads them."""
+
+SWAPPED = (SWAP, "resume", "answer")
+"""Steps from which there is only forward."""
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +72,10 @@ async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job:
     label = f"checkpoint '{checkpoint.name}' on machine '{before.name}'"
     described = await asyncio.to_thread(manifest.read, capture, label)
     run_id = new_run_id()
-    detail = {"checkpoint": checkpoint.id, "name": checkpoint.name, "run": run_id, "before": before.status.value}
-    journal = await worker.journal("restore", detail)
-    steps, starting = worker.steps("restore", journal), Starting(worker)
+    was = {"before": before.status.value, "reason": before.status_reason}
+    detail = {"checkpoint": checkpoint.id, "name": checkpoint.name, "run": run_id, **was}
+    journal = await worker.journal(RESTORE, detail)
+    steps, starting = worker.steps(RESTORE, journal), Starting(worker)
     try:
         steps.undo("show the old state", lambda: show_again(worker, before))
         await worker.move(MachineStatus.STARTING)
@@ -89,6 +94,17 @@ async def restore_checkpoint(worker: MachineWorker, checkpoint: Checkpoint, job:
         sentence = f"machine '{before.name}' was not restored and is as it was: {because(error)}"
         raise same_kind(error, sentence) from error
     await to_the_end(_go_over(worker, steps, starting, checkpoint, described, journal, begun))
+
+
+def is_taken_back(operation: Operation) -> bool:
+    """Whether what an earlier daemon was at is a restore that had not come to its point of no return."""
+    return operation.kind == RESTORE and operation.step not in SWAPPED
+
+
+def was_before(operation: Operation) -> tuple[MachineStatus, str]:
+    """What the machine was when a restore began, and the reason for that."""
+    detail = operation.detail
+    return MachineStatus(detail.get("before", MachineStatus.STARTING)), str(detail.get("reason", ""))
 
 
 async def show_again(worker: MachineWorker, before: Machine) -> None:
@@ -113,7 +129,10 @@ async def prepare(
     described: Mapping[str, Any],
     run_id: str,
 ) -> None:
-    """Clone the disk and load a run beside the old one; those who are in the machine get a moment to end."""
+    """Clone the disk and load a run beside the old one; those who are in the machine get a moment to end.
+
+    The disk is durable when this returns: a name may not go over to a file whose content a power cut would take.
+    """
     pool, hypervisor, network = worker.drivers.pool, worker.drivers.hypervisor, worker.drivers.network
     following = next_disk_of(worker)
 
@@ -129,7 +148,12 @@ async def prepare(
             spec = run_spec(worker, worker.machine, run_id, following, link, described["plan"])
             return await hypervisor.load(spec, capture, connect)
 
-        starting.run = await start_linked(network, worker.machine, run_id, start)
+        syncing = asyncio.ensure_future(asyncio.to_thread(sync_file, following))
+        try:
+            starting.run = await start_linked(network, worker.machine, run_id, start)
+        finally:
+            await asyncio.gather(syncing, return_exceptions=True)  # beside the load, which takes longer as a rule
+        await syncing
 
     steps.undo("drop the next disk", lambda: asyncio.to_thread(pool.discard, following))
     await steps.run("clone", clone)
@@ -213,7 +237,8 @@ async def _swap(worker: MachineWorker, starting: Starting, checkpoint: Checkpoin
 
 
 def take_over_disk(worker: MachineWorker) -> None:
-    """The disk of the run that was prepared is the machine's, durably. May be carried out twice. Blocks."""
+    """The disk of the run that was prepared, which has been synced, is the machine's, durably. May be carried out
+    twice. Blocks."""
     source, target = next_disk_of(worker), disk_of(worker)
     if source.exists():
         source.replace(target)
