@@ -13,6 +13,8 @@ from openboxd.model import MIB, Caller, MachineStatus
 from openboxd.worker import machine as worker_machine
 from openboxd.worker import restart
 from openboxd.worker.orders import Restore
+from openboxd.worker.steps import no_fault
+from tests.fakes.killing import DaemonKilled
 from tests.worker.world import LIMIT, OWNER, World
 
 
@@ -76,6 +78,63 @@ async def test_a_daemon_killed_while_machines_start_again_starts_them_the_next_t
     await world.start()
     await world.until(lambda: statuses(world) == RESTARTED)
     await world.until(lambda: world.leftovers() == [])
+
+
+async def cut_off(world: World, before: str) -> None:
+    """A restore of `web`, which was in this status, whose daemon is killed when the new run stands ready."""
+    machine = await world.machine()
+    await world.save("good")
+    if before == "stopped":
+        await world.control.stop_machine(OWNER, "web")
+    elif before == "suspended":
+        await world.control.suspend_machine(OWNER, "web")
+    elif before == "failed":
+        world.host.of_machine(machine.id).crash("QEMU is gone")
+        await world.seen(MachineStatus.FAILED)
+    world.fault = world.switch.killing_at("after load")
+    restoring = asyncio.ensure_future(world.control.restore_checkpoint(OWNER, "web", "good"))
+    await asyncio.wait([restoring])
+    assert isinstance(restoring.exception(), DaemonKilled)
+    world.drop()
+    world.fault = no_fault
+
+
+@pytest.mark.parametrize("before", ["stopped", "failed"])
+@pytest.mark.parametrize("rebooted", [False, True])
+async def test_a_restore_that_is_taken_back_starts_nothing(world: World, before: str, rebooted: bool) -> None:
+    await cut_off(world, before)
+    if rebooted:
+        for process in world.host.alive():
+            process.crash("the host went down")
+        world.host_boot = "boot 2"
+    await world.start()
+    assert not [operation for operation in world.store.open_operations() if operation.kind == restart.RESTART]
+    machine = await world.settled()
+    assert (machine.status, machine.status_reason) == (before, "QEMU is gone" if before == "failed" else "")
+    assert [event.operation for event in world.store.events(machine.id, 1)] == ["restore"], "nor was it told so"
+    assert world.leftovers() == []
+
+
+@pytest.mark.parametrize("before", ["running", "suspended"])
+async def test_one_that_ran_before_its_restore_runs_again(world: World, before: str) -> None:
+    await cut_off(world, before)
+    for process in world.host.alive():
+        process.crash("the host went down")
+    world.host_boot = "boot 2"
+    await world.start()
+    await world.until(lambda: statuses(world) == {"web": "running"})
+    await world.until(lambda: world.leftovers() == [])
+
+
+@pytest.mark.parametrize("before", ["running", "suspended"])
+async def test_one_whose_qemu_died_with_the_daemon_that_restored_it_is_failed(world: World, before: str) -> None:
+    """As it is without a restore: nobody has stopped it."""
+    await cut_off(world, before)
+    for process in world.host.alive():
+        process.crash("QEMU is gone")
+    await world.start()
+    assert statuses(world) == {"web": "failed"}
+    assert world.leftovers() == []
 
 
 async def test_the_first_start_of_a_daemon_is_no_reboot(world: World) -> None:

@@ -11,10 +11,14 @@ from openboxd.worker.drivers import Drivers
 from openboxd.worker.each import Workers, each
 from openboxd.worker.events import happened, note
 from openboxd.worker.machine import MachineWorker
+from openboxd.worker.restore import is_taken_back, was_before
 from openboxd.worker.runs import connected
-from openboxd.worker.settle import is_to_stand_still
 
 DOES_NOT_ANSWER = "its QEMU process is alive but does not answer; it is tried again, and ended by a start or restore"
+SUSPENDED_AND_SILENT = f"it was suspended, and {DOES_NOT_ANSWER}"
+"""The reason tells what the machine is once its run answers, also to a later daemon."""
+
+ENDED_SILENTLY = "its QEMU process, which did not answer, has ended"
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +32,23 @@ async def adopt_runs(drivers: Drivers, workers: Workers) -> int:
         if worker is None or worker.machine.status in (MachineStatus.DESTROYING, MachineStatus.HIBERNATED):
             log.info("recovery: ending run %s, which belongs to no machine", run_id)
             await drivers.hypervisor.end(run_id)
-        elif not await adopt_run(drivers, worker):
-            await worker.move(MachineStatus.FAILED, DOES_NOT_ANSWER, run_id=run_id)
+        elif await adopt_run(drivers, worker):
+            continue
+        elif worker.machine.hibernated_at_ms:
+            await drivers.hypervisor.end(run_id)  # it was being woken, and is woken anew from its capture
+        else:
+            reason = SUSPENDED_AND_SILENT if is_to_stand_still(worker) else DOES_NOT_ANSWER
+            await worker.move(MachineStatus.FAILED, reason, run_id=run_id)
     return len(alive)
+
+
+def is_to_stand_still(worker: MachineWorker) -> bool:
+    """Whether its vCPUs are to stand still: it is suspended, or was when its run fell silent, or when a restore began
+    that is taken back."""
+    machine, operations = worker.machine, worker.drivers.store.open_operations()
+    told = [(machine.status, machine.status_reason)]
+    told += [was_before(o) for o in operations if o.machine_id == machine.id and is_taken_back(o)]
+    return any(status is MachineStatus.SUSPENDED or reason == SUSPENDED_AND_SILENT for status, reason in told)
 
 
 async def adopt_run(drivers: Drivers, worker: MachineWorker) -> bool:
@@ -57,18 +75,30 @@ async def adopt_late(drivers: Drivers, workers: Workers) -> int:
 
     async def adopt(worker: MachineWorker) -> int:
         async with worker.alone():
-            waits = worker.exists and worker.run is None and worker.machine.run_id
-            return await _show_adopted(worker) if waits and await adopt_run(drivers, worker) else 0
+            if not worker.exists or not worker.machine.run_id:
+                return 0
+            if worker.run is None:
+                return await show_adopted(worker) if await adopt_run(drivers, worker) else 0
+            return await show_adopted(worker) if worker.machine.status is MachineStatus.FAILED else 0
 
     return await each([worker for worker in workers.values() if worker.current is None], adopt)
 
 
-async def _show_adopted(worker: MachineWorker) -> int:
-    if worker.run is None:  # the process has ended meanwhile
-        await worker.drivers.store.update_machine(worker.id, run_id="")
+async def show_adopted(worker: MachineWorker) -> int:
+    """A machine that failed because its run did not answer is what that run is, now that it does. 1 if it lives."""
+    store, run = worker.drivers.store, worker.run
+    if run is None:  # the process has ended meanwhile
+        await store.update_machine(worker.id, run_id="", status_reason=ENDED_SILENTLY)
         return 0
-    if await worker.run.state() is RunState.PAUSED:
-        await worker.run.resume()
+    state = await run.state()
+    if state is RunState.PAUSED and is_to_stand_still(worker):
+        await store.update_machine(worker.id, status=MachineStatus.SUSPENDED, status_reason="")
+        if worker.agent is not None:
+            worker.agent.rest()
+        await worker.let_in()
+        return 1
+    if state is RunState.PAUSED:
+        await run.resume()
     await worker.move(MachineStatus.STARTING)
     await worker.move(MachineStatus.RUNNING)
     return 1
@@ -77,10 +107,9 @@ async def _show_adopted(worker: MachineWorker) -> int:
 async def resume_paused(drivers: Drivers, workers: Workers) -> int:
     """Directly after adoption: a save whose daemon and saver both died must not leave a guest paused. One that is
     suspended stays so, also if it was about to be restored."""
-    going_back = {o.machine_id for o in drivers.store.open_operations() if is_to_stand_still(o)}
 
     async def resume(worker: MachineWorker) -> int:
-        if worker.run is None or worker.machine.status is MachineStatus.SUSPENDED or worker.id in going_back:
+        if worker.run is None or is_to_stand_still(worker):
             return 0
         if await worker.run.state() is not RunState.PAUSED:
             return 0

@@ -17,6 +17,7 @@ from openboxd.model import MachineStatus, Operation
 from openboxd.worker.drivers import Drivers
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Start
+from openboxd.worker.restore import is_taken_back, was_before
 
 BOOT_FACT = "host boot"
 """Name of the store's fact that holds the boot under which the daemon last ran."""
@@ -32,8 +33,10 @@ async def note_host_reboot(drivers: Drivers, workers: Mapping[str, MachineWorker
     before = drivers.store.fact(BOOT_FACT)
     if before == drivers.boot_id:
         return 0
-    ended = [worker for worker in workers.values() if before and _is_to_run(worker)]
-    planned = {operation.machine_id for operation in drivers.store.open_operations() if operation.kind == RESTART}
+    operations = drivers.store.open_operations()
+    going_back = {o.machine_id: was_before(o)[0] for o in operations if is_taken_back(o)}
+    ended = [worker for worker in workers.values() if before and _is_to_run(worker, going_back)]
+    planned = {operation.machine_id for operation in operations if operation.kind == RESTART}
     for worker in ended:
         if worker.id not in planned:
             await drivers.store.begin_operation(worker.id, RESTART, {})
@@ -41,11 +44,15 @@ async def note_host_reboot(drivers: Drivers, workers: Mapping[str, MachineWorker
     return len(ended)
 
 
-def _is_to_run(worker: MachineWorker) -> bool:
+def _is_to_run(worker: MachineWorker, going_back: Mapping[str, MachineStatus]) -> bool:
+    """`going_back`: what machines were before restores that are taken back; one that was stopped stays so."""
     machine = worker.machine
     if machine.hibernated_at_ms:
         return False  # its memory survives; whoever uses it wakes it
-    ran = machine.status in (MachineStatus.RUNNING, MachineStatus.STARTING, MachineStatus.SUSPENDED)
+    status = machine.status
+    if status is MachineStatus.STARTING:
+        status = going_back.get(machine.id, status)
+    ran = status in (MachineStatus.RUNNING, MachineStatus.STARTING, MachineStatus.SUSPENDED)
     return ran and worker.run is None and machine.restart_policy == "always"
 
 

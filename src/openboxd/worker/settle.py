@@ -8,6 +8,7 @@ import logging
 from openboxd.errors import BoxdError
 from openboxd.model import MachineStatus, Operation
 from openboxd.ports import RunState
+from openboxd.worker.adoption import show_adopted
 from openboxd.worker.boot import STOP
 from openboxd.worker.copy import COPY
 from openboxd.worker.drivers import Drivers
@@ -19,15 +20,12 @@ from openboxd.worker.job import Job
 from openboxd.worker.machine import MachineWorker
 from openboxd.worker.orders import Restore
 from openboxd.worker.restart import RESTART
-from openboxd.worker.restore import SWAP, restore_checkpoint
+from openboxd.worker.restore import RESTORE, SWAP, is_taken_back, restore_checkpoint, was_before
 from openboxd.worker.runs import next_disk_of
 from openboxd.worker.suspend import awaken
 
 TAKEN_BACK = "the daemon ended during the restore; the machine is as it was"
 ENDED_MEANWHILE = "its QEMU process ended while the daemon was down"
-
-SWAPPED = (SWAP, "resume", "answer")
-"""Steps of a restore from which there is only forward."""
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +52,7 @@ async def _finish(worker: MachineWorker, operation: Operation) -> None:
         await settle_wake(worker)
     elif operation.kind == COPY and not operation.detail["or_boot"]:
         await _settle_copy(worker)
-    elif operation.kind == "restore":
+    elif operation.kind == RESTORE:
         await _settle_interrupted(worker, operation)
 
 
@@ -65,12 +63,7 @@ async def _settle_interrupted(worker: MachineWorker, operation: Operation) -> No
         await _settle_restore(worker.drivers, worker, operation)
     except (BoxdError, OSError) as error:
         log.exception("machine %s: an interrupted restore could not be finished", worker.id)
-        await note(store, happened(worker.id, "restore", str(operation.detail["name"]), f"{error}"))
-
-
-def is_to_stand_still(operation: Operation) -> bool:
-    """A restore of a suspended machine that will be taken back."""
-    return operation.detail.get("before") == MachineStatus.SUSPENDED and operation.step not in SWAPPED
+        await note(store, happened(worker.id, RESTORE, str(operation.detail["name"]), f"{error}"))
 
 
 async def _settle_copy(worker: MachineWorker) -> None:
@@ -87,12 +80,10 @@ async def _settle_stop(worker: MachineWorker) -> None:
 
 
 async def _settle_restore(drivers: Drivers, worker: MachineWorker, operation: Operation) -> None:
-    if operation.step not in SWAPPED:
+    if is_taken_back(operation):
         await asyncio.to_thread(drivers.pool.discard, next_disk_of(worker))
-        if is_to_stand_still(operation) and worker.run is not None and worker.agent is not None:
-            await drivers.store.update_machine(worker.id, status=MachineStatus.SUSPENDED)
-            worker.agent.rest()
-        await note(drivers.store, happened(worker.id, "restore", str(operation.detail["name"]), TAKEN_BACK))
+        await _show_before(worker, operation)
+        await note(drivers.store, happened(worker.id, RESTORE, str(operation.detail["name"]), TAKEN_BACK))
         return
     if operation.step != SWAP and worker.run is not None:
         return  # the new run lives, is recorded and was adopted
@@ -101,7 +92,17 @@ async def _settle_restore(drivers: Drivers, worker: MachineWorker, operation: Op
         log.error("machine %s: the checkpoint of an interrupted restore is gone", worker.id)
         return
     await restore_checkpoint(worker, checkpoint, Job(Restore(checkpoint.name)))
-    await note(drivers.store, happened(worker.id, "restore", checkpoint.name))
+    await note(drivers.store, happened(worker.id, RESTORE, checkpoint.name))
+
+
+async def _show_before(worker: MachineWorker, operation: Operation) -> None:
+    """What it was when the restore began, unless it is known already to be something else."""
+    if worker.machine.status is not MachineStatus.STARTING:
+        return
+    status, reason = was_before(operation)
+    await worker.drivers.store.update_machine(worker.id, status=status, status_reason=reason)
+    if status is MachineStatus.SUSPENDED and worker.agent is not None:
+        worker.agent.rest()
 
 
 async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
@@ -117,6 +118,8 @@ async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
             await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id)
         elif worker.run is not None and machine.status is MachineStatus.SUSPENDED:
             return await _settle_suspended(worker)
+        elif worker.run is not None and machine.status is MachineStatus.FAILED:
+            return await show_adopted(worker)
         elif worker.run is None and machine.status is MachineStatus.STARTING and machine.hibernated_at_ms:
             await drivers.store.update_machine(worker.id, status=MachineStatus.HIBERNATED, run_id="")
         elif worker.run is None and machine.status in (MachineStatus.STARTING, MachineStatus.PENDING):
