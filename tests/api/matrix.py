@@ -67,6 +67,7 @@ class Kind(Enum):
     MAKE = "making a machine"
     USE = "using a machine"
     MANAGE = "changing a machine"
+    LIMIT = "changing what a machine reaches"
     REMOVE = "removing a machine"
     SHARE = "sharing a machine"
     SELF = "a machine removing itself"
@@ -100,6 +101,7 @@ EXPECTED: dict[Kind, tuple[Is, ...]] = {
     Kind.MAKE: (G, G, G, G, G, G, G, G, G, G),
     Kind.USE: (G, G, U, G, G, G, U, U, G, G),
     Kind.MANAGE: (G, D, U, G, G, D, U, U, G, G),
+    Kind.LIMIT: (G, D, U, G, G, D, U, U, G, G),
     Kind.REMOVE: (G, D, U, D, G, D, U, U, G, G),
     Kind.SHARE: (G, D, U, D, D, D, U, U, D, D),
     Kind.SELF: (D, D, D, G, G, D, D, G, D, D),
@@ -116,6 +118,24 @@ EXPECTED: dict[Kind, tuple[Is, ...]] = {
     Kind.ORG_ADMIN: (G, D, U, D, D, D, D, D, D, G),
     Kind.ORG_OWNER: (G, D, U, D, D, D, D, D, D, D),
 }
+
+MACHINES = COLUMNS[3:8]
+"""Those columns that machines are."""
+
+SHUT_IN: dict[Kind | str, tuple[Is, ...]] = {
+    # .......... itself neighbour shared: itself neighbour stranger
+    Kind.MAKE: (D, D, D, D, D),
+    "ForkVm": (D, U, D, U, U),  # which makes a machine
+    Kind.KEEP: (D, D, D, D, D),
+    Kind.USE: (G, U, G, U, U),
+    Kind.MANAGE: (G, U, D, U, U),
+    Kind.LIMIT: (D, U, D, U, U),
+    Kind.REMOVE: (D, U, D, U, U),
+    Kind.SHARE: (D, U, D, U, U),
+    Kind.ACCOUNT: (D, D, D, D, D),
+    Kind.PERSON: (D, D, D, D, D),
+}
+"""What machines are told where they reach nothing but themselves (BOXD_MACHINE_REACH=self), by kind or call."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +177,8 @@ ROWS: dict[str, Row] = {
     **_rows(Kind.USE, "SetBackupSchedule ClearBackupSchedule GetBackupSchedule ListBackups TriggerBackup"),
     **_rows(Kind.USE, "DeleteBackup RestoreBackup"),
     **_rows(Kind.MANAGE, "RenameVm", new_name="renamed"),
-    **_rows(Kind.MANAGE, "ResizeVm SetDeleteAfter SetVmNetworks SetVmEgressAllow"),
+    **_rows(Kind.MANAGE, "ResizeVm SetDeleteAfter"),
+    **_rows(Kind.LIMIT, "SetVmNetworks SetVmEgressAllow"),
     **_rows(Kind.MANAGE, "ExposePort UnexposePort", vm_port=5432),
     **_rows(Kind.SHARE, "ShareVm UnshareVm"),
     **_rows(Kind.REMOVE, "DestroyVm"),

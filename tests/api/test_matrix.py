@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,21 @@ from openboxd.api.ports import NewMachine
 from openboxd.control import accounts
 from openboxd.errors import BoxdError
 from openboxd.model import MEMBER_KEY, MIB, ORG_KEY, Caller, Machine, MachineStatus, Membership, Org, OrgRole, User
-from tests.api.matrix import AS, COLUMNS, EXPECTED, OWNERS_SSH_KEY, ROWS, SHUT_OUT, Is, Kind, Row, Thing, Who
+from tests.api.matrix import (
+    AS,
+    COLUMNS,
+    EXPECTED,
+    MACHINES,
+    OWNERS_SSH_KEY,
+    ROWS,
+    SHUT_IN,
+    SHUT_OUT,
+    Is,
+    Kind,
+    Row,
+    Thing,
+    Who,
+)
 from tests.inside.conftest import Doors
 from tests.inside.program import ask, bearer, connected
 from tests.worker.world import LIMIT, OWNER, World
@@ -38,7 +53,7 @@ FAULTS = ("UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED", "INTERNAL", "
 MACHINE_FIELDS = ("vm_id", "vm", "ref", "source_vm_id")
 ORG_FIELDS = ("org_id", "org")
 ORG_KINDS = (Kind.ORG, Kind.ORG_ADMIN, Kind.ORG_OWNER)
-MACHINE_KINDS = (Kind.USE, Kind.MANAGE, Kind.REMOVE, Kind.SHARE, Kind.KEEP, Kind.USAGE)
+MACHINE_KINDS = (Kind.USE, Kind.MANAGE, Kind.LIMIT, Kind.REMOVE, Kind.SHARE, Kind.KEEP, Kind.USAGE)
 
 CALLS: dict[str, MethodDescriptor] = {
     **server.BOXD_API.methods_by_name,
@@ -48,7 +63,7 @@ OFFERED = {*server.METHODS, *(f"Host.{name}" for name in server.HOST_METHODS)}
 
 DOMAIN = "web.owners.example.org"
 ORG = Org("o_team", "team", 1)
-MACHINES = (
+MADE = (
     ("web", Who.OWNER, True),
     ("solo", Who.OWNER, False),
     ("side", Who.OWNER, False),
@@ -119,7 +134,7 @@ class Stage:
         if any(member.user_id == "u_eve" for member in store.members(ORG.id)):
             await store.remove_member(ORG.id, "u_eve")
         present = {machine.id: machine for machine in store.machines()}
-        for label, who, shared in MACHINES:
+        for label, who, shared in MADE:
             await self._machine(present.pop(self._ids.get(label, ""), None), label, PEOPLE[who], shared=shared)
         for made in present.values():  # by what was called
             await self.world.control.team.destroy(made.id, made.owner_id)
@@ -275,7 +290,12 @@ class Stage:
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    world = World(tmp_path)
+    async with set_up(World(tmp_path)) as stage:
+        yield stage
+
+
+@asynccontextmanager
+async def set_up(world: World) -> AsyncIterator[Stage]:
     control = await world.start()
     run_dir = Path(tempfile.mkdtemp(prefix="boxd-in-"))
     async with (
@@ -308,10 +328,10 @@ def unseen(stage: Stage, row: Row, machine: Machine) -> str:
     return f"NOT_FOUND: VM '{machine.id}' not found"
 
 
-def agrees(row: Row, who: Who, told: str, unseen: str) -> bool:
+def agrees(wanted: Is, told: str, unseen: str) -> bool:
     """Whether that is what the caller was to be told."""
     status = told.partition(":")[0]
-    match expected(row, who):
+    match wanted:
         case Is.UNSEEN:
             return told == unseen
         case Is.GRANTED:
@@ -335,8 +355,25 @@ async def test_everybody_is_told_what_the_matrix_says(stage: Stage) -> None:
             machine = stage.target(who)
             await stage.provide(row, who)
             told = await stage.told(name, row, who)
-            if not agrees(row, who, told, unseen(stage, row, machine)):
+            if not agrees(expected(row, who), told, unseen(stage, row, machine)):
                 wrong.append(f"{name} as {who.value}: {told} instead of {expected(row, who).name}")
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_where_they_reach_nothing_but_themselves_machines_are_told_so(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.reach = "self"
+    wrong: list[str] = []
+    async with set_up(world) as stage:
+        for name in sorted(name for name in ROWS.keys() & OFFERED if ROWS[name].kind in SHUT_IN):
+            row = ROWS[name]
+            for who, wanted in zip(MACHINES, SHUT_IN.get(name, SHUT_IN[row.kind]), strict=True):
+                await stage.in_order()
+                machine = stage.target(who)
+                await stage.provide(row, who)
+                told = await stage.told(name, row, who)
+                if not agrees(wanted, told, unseen(stage, row, machine)):
+                    wrong.append(f"{name} as {who.value}: {told} instead of {wanted.name}")
     assert not wrong, "\n".join(wrong)
 
 

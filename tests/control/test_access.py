@@ -74,12 +74,12 @@ async def test_a_shared_machine_is_used_by_members_and_managed_by_admins(people:
         "it is running and was not changed"
     )
     await control.set_member_role(people.owner, "team", "bob", OrgRole.ADMIN)
-    assert may(people, people.bob, machine.id) == {Act.USE, Act.MANAGE, Act.REMOVE}
+    assert may(people, people.bob, machine.id) == {Act.USE, Act.MANAGE, Act.LIMIT, Act.REMOVE}
     await control.unshare(people.owner, "web")
     assert may(people, people.bob, "web") == "VM 'web' not found"
     assert control.machine(people.owner, "web").org_id  # it still belongs there
     await control.share(people.owner, "web")
-    assert may(people, people.bob, "web") == {Act.USE, Act.MANAGE, Act.REMOVE}
+    assert may(people, people.bob, "web") == {Act.USE, Act.MANAGE, Act.LIMIT, Act.REMOVE}
 
 
 async def test_an_admin_does_not_make_a_machine_private_that_then_speaks_as_its_owner(people: People) -> None:
@@ -118,8 +118,8 @@ async def test_a_machine_that_speaks_does_what_its_owner_does(people: People) ->
     await make(people, "eves", people.eve)
     speaker = people.speaking(web)
     assert seen(people, speaker) == {"web", "other"}
-    assert may(people, speaker, "web") == {Act.USE, Act.MANAGE}
-    assert may(people, speaker, other.id) == {Act.USE, Act.MANAGE, Act.REMOVE}
+    assert may(people, speaker, "web") == {Act.USE, Act.MANAGE, Act.LIMIT}
+    assert may(people, speaker, other.id) == {Act.USE, Act.MANAGE, Act.LIMIT, Act.REMOVE}
     assert may(people, speaker, "eves") == "VM 'eves' not found"
     with pytest.raises(PermissionDenied) as caught:
         await people.world.control.destroy_machine(speaker, "web")
@@ -169,6 +169,10 @@ async def test_a_machine_whose_reach_is_narrowed_acts_on_itself_only(people: Peo
         access.machine(speaker, "other")
     with pytest.raises(PermissionDenied):
         access.place(speaker, "", shared=False)
+    assert access.machine(speaker, "web", Act.MANAGE) == access.machine(people.owner, "web", Act.LIMIT) == web
+    with pytest.raises(PermissionDenied) as caught:
+        access.machine(speaker, "web", Act.LIMIT)
+    assert caught.value.message == "machine 'web' cannot change what limits itself; do that outside"
     assert {machine.name for machine in access.machines(people.owner)} == {"web", "other"}
 
 

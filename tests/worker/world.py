@@ -73,6 +73,7 @@ class World:
         self.switch = Switch()
         self.host_boot = "boot 1"
         self.warm = False  # whether machines go on from templates
+        self.reach = "owner"  # of machines that speak for themselves
         self.pool_kind: Kind = "copy"
         self.network: Network = NoNetwork()
         self._store: SqlStore | None = None
@@ -83,6 +84,7 @@ class World:
             home=self.home,
             run_root=self.home / "run",
             warm=self.warm,
+            reach=self.reach,
             stop_timeout=0.2,
             boot_timeout=1.0,
             restore_timeout=1.0,

@@ -21,6 +21,7 @@ class Act(StrEnum):
 
     USE = "use"  # everything that is not below: look, run, copy, save, restore, start, stop, lead traffic to it
     MANAGE = "change"  # its name, size, public ports, removal timer
+    LIMIT = "change what limits"  # its networks and egress list
     REMOVE = "remove"
     SHARE = "share"  # or end that; its owner alone
 
@@ -39,12 +40,15 @@ class Role(StrEnum):
 MAY: dict[Role, frozenset[Act]] = {
     Role.OWNER: frozenset(Act),
     # Not SHARE: a machine that is private again speaks as its owner, whoever had got into it before.
-    Role.ADMIN: frozenset({Act.USE, Act.MANAGE, Act.REMOVE}),
-    Role.ORG: frozenset({Act.USE, Act.MANAGE, Act.REMOVE}),
+    Role.ADMIN: frozenset({Act.USE, Act.MANAGE, Act.LIMIT, Act.REMOVE}),
+    Role.ORG: frozenset({Act.USE, Act.MANAGE, Act.LIMIT, Act.REMOVE}),
     Role.MEMBER: frozenset({Act.USE}),
-    Role.ITSELF: frozenset({Act.USE, Act.MANAGE}),
-    Role.NEIGHBOUR: frozenset({Act.USE, Act.MANAGE, Act.REMOVE}),
+    Role.ITSELF: frozenset({Act.USE, Act.MANAGE, Act.LIMIT}),  # see ONLY_OUTSIDE
+    Role.NEIGHBOUR: frozenset({Act.USE, Act.MANAGE, Act.LIMIT, Act.REMOVE}),
 }
+
+ONLY_OUTSIDE = frozenset({Act.LIMIT})
+"""What a machine may not do to itself where machines reach nothing but themselves: it would reach further by that."""
 
 MANAGERS = (OrgRole.OWNER, OrgRole.ADMIN)
 
@@ -72,13 +76,20 @@ class Access:
         if machine is None:
             raise machine_not_found(ref)
         role = self._role(caller, machine)
-        if act not in MAY[role]:
+        shut_in = role is Role.ITSELF and self._reach == ITSELF_ONLY and act in ONLY_OUTSIDE
+        if shut_in or act not in MAY[role]:
             raise _denied(role, act, machine)
         return machine
 
     def machines(self, caller: Caller) -> Sequence[Machine]:
         """All machines that the caller sees, oldest first."""
         return self._store.machines_in(self._scope(caller))
+
+    def sees(self, caller: Caller, machine: Machine) -> bool:
+        """Whether the caller sees a machine; its owner also one that is gone."""
+        if machine.status is MachineStatus.DESTROYED:
+            return machine.owner_id == caller.user_id and not caller.machine_id and not caller.org_id
+        return self._store.machine_in(self._scope(caller), machine_id=machine.id) is not None
 
     def _scope(self, caller: Caller) -> Scope:
         """What the caller sees.

@@ -22,9 +22,10 @@ class Reach(Base):
         """These are the machine's networks from now on.
 
         Raises:
+            PermissionDenied: it is a machine's own, and machines reach nothing but themselves.
             InvalidArgument: a name that is none, or too many. WrongState: this host cannot do it.
         """
-        machine = self.machine(caller, ref, Act.MANAGE)
+        machine = self.machine(caller, ref, Act.LIMIT)
         after = await self._change(replace(machine, networks=check_networks(networks)), bool(networks))
         await self._record(caller, after, "networks", ", ".join(after.networks) or "none")
         return after
@@ -33,9 +34,10 @@ class Reach(Base):
         """This is all that the machine may reach of the world from now on; nothing means everything.
 
         Raises:
+            PermissionDenied: it is a machine's own, and machines reach nothing but themselves.
             InvalidArgument: an entry that is none, or too many. WrongState: this host cannot do it.
         """
-        machine = self.machine(caller, ref, Act.MANAGE)
+        machine = self.machine(caller, ref, Act.LIMIT)
         after = await self._change(replace(machine, egress_allow=check_egress(entries)), bool(entries))
         await self._record(caller, after, "egress", _shown(after.egress_allow))
         return after

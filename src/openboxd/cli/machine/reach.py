@@ -45,6 +45,9 @@ def egress(state: State, machine: str, hosts: Sequence[str], clear: bool) -> Non
 
     HOST is a name (example.com), all names below one ('*.example.com'), an IPv4 address or a range (203.0.113.0/24).
     What is named is the whole list, and everything else is out of reach at once.
+
+    The list binds the machine's traffic. What runs in a private machine acts as its owner and may change the list,
+    unless the machine was made with --isolated, or the daemon runs with BOXD_MACHINE_REACH=self.
     """
     _refuse_both(hosts, clear)
     if hosts or clear:
