@@ -32,9 +32,14 @@ async def ask(
 async def connected(
     doors: Doors, name: str = "web", run_id: str = "", options: Sequence[tuple[str, Any]] = ()
 ) -> AsyncIterator[grpc.aio.Channel]:
-    """gRPC as a program in the machine speaks it, through a port of this host that stands for the agent's."""
+    """gRPC as a program in the machine speaks it, through a port of this host that stands for the agent's.
+
+    It ends with the block, and so do its connections: gRPC may keep one for a while after its channel was closed.
+    """
+    connections: list[asyncio.StreamWriter] = []
 
     async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
         visitor, task = doors.knock("api", name, run_id)
 
         async def hear() -> None:
@@ -63,6 +68,8 @@ async def connected(
             yield channel
     finally:
         server.close()
+        for writer in connections:
+            writer.close()
 
 
 def bearer(token: str) -> tuple[tuple[str, str], ...]:
