@@ -27,8 +27,8 @@ from openboxd.host.files import make_directory
 from openboxd.model import Machine
 from openboxd.ports import GuestConnection
 
-PER_MACHINE, ALTOGETHER = 8, 128
-"""Commands at a time. One takes some 20 MB of its own."""
+PER_MACHINE, PER_OWNER, ALTOGETHER = 8, 32, 128
+"""Commands at a time: of a machine, of all that one owner has, and of all. One takes some 20 MB of its own."""
 
 KEEP = 600.0
 """Seconds for which the outcome of a command that outlives a restore is kept."""
@@ -58,6 +58,7 @@ class Commands:
         self._nursery = Nursery()
         self._runs: dict[str, Run] = {}
         self._work: dict[str, asyncio.Task[None]] = {}
+        self._owners: dict[str, str] = {}  # of the machines of those at work
 
     async def serve(self, machine: Machine, connection: GuestConnection) -> None:
         """One connection of a guest's command. Raises Interrupted if the guest goes first."""
@@ -88,14 +89,24 @@ class Commands:
             return found
         if kind != b"S":
             raise InvalidArgument("that is not how a command begins")
-        if len(self._work) >= ALTOGETHER or self.running(machine.id) >= PER_MACHINE:
-            raise Exhausted(
-                f"{PER_MACHINE} boxd commands run in machine '{machine.name}' already; wait for one to end"
-            )
+        self._check_limits(machine)
         start, ident = parse_start(payload), secrets.token_hex(16)
         run = Run(ident, machine.id, frames, partial(self._note, ident, machine.id, start.args))
         self._carry_out(run, machine, start)
         return run
+
+    def _check_limits(self, machine: Machine) -> None:
+        """Raises Exhausted."""
+        whose = list(self._owners.values())
+        if self.running(machine.id) >= PER_MACHINE:
+            limit, where = PER_MACHINE, f"machine '{machine.name}'"
+        elif whose.count(machine.owner_id) >= PER_OWNER:
+            limit, where = PER_OWNER, f"the machines of the owner of machine '{machine.name}'"
+        elif len(whose) >= ALTOGETHER:
+            limit, where = ALTOGETHER, "the machines of this host"
+        else:
+            return
+        raise Exhausted(f"{limit} boxd commands run in {where} already; wait for one to end")
 
     async def _note(
         self, ident: str, machine_id: str, args: tuple[str, ...], checkpoint: str, ended: int | None
@@ -131,10 +142,11 @@ class Commands:
         root = self._directory / run.id[:12]
         work = run.carry_out(self._nursery, root, machine.name, start, self._api(machine.id))
         task = self._work[run.id] = asyncio.create_task(work, name=f"command of machine {machine.name}")
+        self._owners[run.id] = machine.owner_id
         task.add_done_callback(lambda done: self._ended(run, done))
 
     def _ended(self, run: Run, task: asyncio.Task[None]) -> None:
-        del self._work[run.id]
+        del self._work[run.id], self._owners[run.id]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a command of machine %s failed", run.machine_id, exc_info=error)
         note = self._unsettled.pop(run.id, None)
