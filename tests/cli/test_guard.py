@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -80,6 +80,54 @@ async def test_an_interruption_undoes_it_too(boxd, service, state, number, keep)
     assert (state.read_text(), service.restores) == (("bad\n", 0) if keep else ("good\n", 1))
     if keep:  # nothing but that ends it in the machine
         await asyncio.wait_for(service.sessions[-1].cancelled.wait(), 20)
+
+
+@asynccontextmanager
+async def guarded(boxd, *args: str):
+    """A guard whose command runs, until the test has done something else to the machine; how it ended."""
+    process = await boxd.start("machine", "guard", "web", *args, "--", "echo bad >state; echo on; sleep 60")
+    assert await asyncio.wait_for(process.stdout.readline(), 20) == b"on\n"
+    told: list[str] = []
+    yield told
+    with suppress(ProcessLookupError):  # a restore ends the command, and that the guard
+        process.send_signal(signal.SIGINT)
+    _, err = await asyncio.wait_for(process.communicate(), 30)
+    told.append(err.decode())
+
+
+async def test_what_is_saved_while_it_runs_does_not_keep_the_machine_from_going_back(boxd, service, state):
+    async with guarded(boxd) as told:
+        for name in ("x", "y"):
+            assert (await boxd("machine", "checkpoint", "save", "web", name)).status == 0
+    assert "machine web is back at checkpoint guard-" in told[0], told
+    assert (state.read_text(), service.restores, checkpoints(service)) == ("good\n", 1, ["one", "x", "y"])
+
+
+@pytest.mark.parametrize("removed", ["x", "y"])
+async def test_what_is_removed_of_it_meanwhile_changes_nothing(boxd, service, state, removed):
+    async with guarded(boxd) as told:
+        for name in ("x", "y"):
+            assert (await boxd("machine", "checkpoint", "save", "web", name)).status == 0
+        assert (await boxd("machine", "checkpoint", "remove", "web", removed, "-y")).status == 0
+    assert "machine web is back at checkpoint guard-" in told[0], told
+    assert (state.read_text(), service.restores) == ("good\n", 1)
+
+
+async def test_what_somebody_else_restored_meanwhile_stands(boxd, service, state):
+    async with guarded(boxd) as told:
+        assert (await boxd("machine", "checkpoint", "save", "web", "x")).status == 0
+        assert (await boxd("machine", "checkpoint", "restore", "web", "one", "-y")).status == 0
+    assert "was restored by somebody else meanwhile; it was left alone" in told[0], told
+    assert service.restores == 1
+
+
+async def test_without_its_checkpoint_it_says_so_and_tells_no_way_back(boxd, service, state):
+    async with guarded(boxd) as told:
+        (name,) = set(checkpoints(service)) - {"one"}
+        assert (await boxd("machine", "checkpoint", "remove", "web", name, "-y")).status == 0
+    assert f"checkpoint {name} of machine 'web' was removed by somebody else meanwhile" in told[0], told
+    assert "to go back" not in told[0]
+    assert (state.read_text(), service.restores) == ("bad\n", 0)
 
 
 @asynccontextmanager

@@ -121,6 +121,11 @@ class ServiceCheckpoints:
                 dataclasses.replace(row, parent=checkpoint.parent if row.parent == checkpoint.id else row.parent)
                 for row in rows
             ]
+            if machine.head == checkpoint.id:
+                await self._set(machine, head=checkpoint.parent)
+
+    def author_name(self, caller: Caller, author: str) -> str:
+        return self.user_name(author)
 
     async def verify_checkpoint(self, caller: Caller, ref: str, name: str) -> AsyncIterator[Progress | Verification]:
         checkpoint = self._find(self.machine(caller, ref), name)

@@ -6,6 +6,8 @@ import asyncio
 import json
 import signal
 
+import pytest
+
 from tests.inside.commands import boxd, frame, heard, outcome, start
 from tests.inside.conftest import LIMIT, Doors, Visitor
 from tests.worker.world import OWNER
@@ -133,6 +135,34 @@ async def test_what_somebody_else_restored_meanwhile_stands(doors: Doors) -> Non
     done = outcome(again)
     assert done.status == 125 and "restored by somebody else meanwhile; it was left alone" in done.err, done
     assert doors.run_of() == run
+
+
+@pytest.mark.parametrize("inside", [True, False])
+async def test_what_is_saved_meanwhile_does_not_keep_the_machine_from_going_back(doors: Doors, inside: bool) -> None:
+    """By the guarded command, or by the owner from outside."""
+    before = doors.run_of()
+    visitor, _, _ = await running(doors)
+    if inside:
+        done = await boxd(doors, "machine", "checkpoint", "save", "x")
+        assert done.status == 0, done
+    else:
+        await doors.world.save("x")
+    visitor.say(frame(b"K", bytes([signal.SIGINT])))
+    await doors.world.until(lambda: not doors.inside.commands.running(doors.machine_id()))
+    assert "is back at checkpoint guard-" in outcome(visitor).err, outcome(visitor)
+    assert doors.run_of() != before and checkpoints(doors) == ["x"]
+
+
+async def test_a_guard_in_a_guard_may_keep_its_checkpoint(doors: Doors) -> None:
+    outer, _, _ = await running(doors)
+    inner, task, _ = await guard(doors, "--keep", "--", "true")
+    await asyncio.wait_for(task, LIMIT)
+    assert outcome(inner).status == 0, outcome(inner)
+    before = doors.run_of()
+    outer.say(frame(b"K", bytes([signal.SIGINT])))
+    await doors.world.until(lambda: not doors.inside.commands.running(doors.machine_id()))
+    assert "is back at checkpoint guard-" in outcome(outer).err, outcome(outer)
+    assert doors.run_of() != before and len(checkpoints(doors)) == 1
 
 
 async def test_another_machine_is_guarded_like_from_outside(doors: Doors) -> None:

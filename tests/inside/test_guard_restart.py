@@ -57,6 +57,29 @@ async def test_the_machine_is_taken_back_and_the_guest_is_told(world: World) -> 
     assert notes(world).left() == []
 
 
+async def test_it_is_taken_back_too_if_it_was_saved_meanwhile(world: World) -> None:
+    name = await cut_off(world)
+    await world.save("x")
+    await world.save("y")
+    await world.control.remove_checkpoint(OWNER, "web", "x")
+    before = world.control.machine(OWNER, "web").run_id
+    async with doors_of(world) as doors:
+        done = await asked(doors, name)
+        assert "machine web is back at checkpoint guard-" in done.err, done
+        assert doors.run_of() != before and checkpoints(doors) == ["y"]
+
+
+async def test_what_somebody_else_restored_meanwhile_stands(world: World) -> None:
+    await world.save("theirs")
+    name = await cut_off(world)
+    await world.control.restore_checkpoint(OWNER, "web", "theirs")
+    before = world.control.machine(OWNER, "web").run_id
+    async with doors_of(world) as doors:
+        done = await asked(doors, name)
+        assert "was restored by somebody else meanwhile; it was left alone" in done.err, done
+        assert doors.run_of() == before and len(checkpoints(doors)) == 2
+
+
 @pytest.mark.parametrize("typed", [(), ("web",)])
 async def test_a_machine_that_is_renamed_meanwhile_is_taken_back(world: World, typed: tuple[str, ...]) -> None:
     name = await cut_off(world, *typed)

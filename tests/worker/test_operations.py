@@ -387,3 +387,22 @@ async def test_who_waits_for_the_rest_of_an_order_hears_of_a_removal(
         with pytest.raises(Interrupted, match="was ended because the machine is being removed"):
             await restoring
     assert world.leftovers() == []
+
+
+@pytest.mark.parametrize("leaving", ["b", "c"])
+async def test_what_a_machine_descends_from_is_told_while_one_of_it_is_being_removed(
+    world: World, leaving: str
+) -> None:
+    machine = await world.machine()
+    for name in ("a", "b", "c"):
+        await world.save(name)
+    checkpoint = world.store.checkpoint(machine.id, leaving)
+    assert checkpoint is not None
+    async with world.drivers.holds.hold(world.pool.checkpoint_dir(machine.id, checkpoint.id), "a test reads it"):
+        removal = asyncio.create_task(world.control.remove_checkpoint(OWNER, "web", leaving))
+        await world.until(world.store.removing_checkpoints)
+        views = await world.control.checkpoints(OWNER, "web")
+    await asyncio.wait_for(removal, LIMIT)
+    (left,) = {"b", "c"} - {leaving}
+    told = [(view.checkpoint.name, view.parent_name, view.is_current) for view in views]
+    assert told == [("a", "", False), (left, "a", True)]

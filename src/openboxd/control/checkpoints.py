@@ -37,8 +37,8 @@ class Checkpoints(Base):
 
     async def checkpoints(self, caller: Caller, ref: str) -> Sequence[CheckpointView]:
         """A machine's checkpoints with their usage, oldest first."""
-        machine = self.machine(caller, ref)
-        listed = self._store.checkpoints(machine.id)
+        listed = self._store.checkpoints(self.machine(caller, ref).id, removing=True)
+        machine = self.machine(caller, ref)  # read last, so that its head is none that was forgotten before
         return await asyncio.to_thread(views, self._drivers.pool, machine, listed)
 
     async def checkpoint_done(self, caller: Caller, ref: str, name: str) -> CheckpointView:
@@ -78,6 +78,21 @@ class Checkpoints(Base):
 
     def events(self, caller: Caller, ref: str, limit: int) -> Sequence[tuple[Event, str]]:
         """The machine's last events, oldest first, each with the name of who ordered it."""
-        users = {user.id: user.name for user in self._store.users()}
         found = self._store.events(self.machine(caller, ref).id, min(limit or EVENT_LIMIT, EVENT_LIMIT))
-        return [(event, users.get(event.actor, "")) for event in found]
+        known = {actor: self.author_name(caller, actor) for actor in {event.actor for event in found}}
+        return [(event, known[event.actor]) for event in found]
+
+    def author_name(self, caller: Caller, author: str) -> str:
+        """Who did something, for the caller to read: a user's name, or "machine web".
+
+        A machine that the caller does not see is "a machine of ada". Empty for a key, and for a user who is not there
+        any more.
+        """
+        machine = self._store.machine(author) if names.is_uuid(author) else None
+        if machine is None:
+            user = self._store.user(author)
+            return user.name if user else ""
+        if self._access.sees(caller, machine):
+            return f"machine {machine.name}"
+        owner = self._store.user(machine.owner_id)
+        return f"a machine of {owner.name}" if owner else "a machine"

@@ -9,16 +9,29 @@ from openboxd.ports import Pool
 
 
 def views(pool: Pool, machine: Machine, listed: Sequence[Checkpoint]) -> list[CheckpointView]:
-    """A machine's checkpoints with their usage and parents' names; asks the filesystem, so call it in a thread."""
-    by_id = {checkpoint.id: checkpoint.name for checkpoint in listed}
+    """A machine's checkpoints with their usage and parents' names; asks the filesystem, so call it in a thread.
+
+    Those of `listed` that are being removed are passed over, as they will be once they are gone: what descends from
+    one descends from its parent.
+    """
+    by_id = {checkpoint.id: checkpoint for checkpoint in listed}
+
+    def shown(checkpoint_id: str) -> Checkpoint | None:
+        found = by_id.get(checkpoint_id)
+        while found is not None and found.status is CheckpointStatus.REMOVING:
+            found = by_id.get(found.parent)
+        return found
+
+    head = shown(machine.head)
     return [
         CheckpointView(
             checkpoint=c,
             usage=_usage(pool, machine, c),
-            parent_name=by_id.get(c.parent, ""),
-            is_current=c.id == machine.head,
+            parent_name=parent.name if (parent := shown(c.parent)) else "",
+            is_current=c is head,
         )
         for c in listed
+        if c.status is not CheckpointStatus.REMOVING
     ]
 
 

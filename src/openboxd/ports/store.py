@@ -38,8 +38,8 @@ class Store(Protocol):
         """A machine's checkpoint by name; those being removed are not seen."""
         ...
 
-    def checkpoints(self, machine_id: str) -> Sequence[Checkpoint]:
-        """A machine's checkpoints, oldest first (created_at_ms, then id); those being removed are not seen."""
+    def checkpoints(self, machine_id: str, *, removing: bool = False) -> Sequence[Checkpoint]:
+        """A machine's checkpoints, oldest first (created_at_ms, then id); `removing`: also those on their way out."""
         ...
 
     def removing_checkpoints(self) -> Sequence[Checkpoint]:

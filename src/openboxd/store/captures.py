@@ -18,8 +18,8 @@ class Captures(Part):
     def checkpoint(self, machine_id: str, name: str) -> Checkpoint | None:
         return self._read(checkpoints.by_name, machine_id, name)
 
-    def checkpoints(self, machine_id: str) -> Sequence[Checkpoint]:
-        return self._read(checkpoints.of_machine, machine_id)
+    def checkpoints(self, machine_id: str, *, removing: bool = False) -> Sequence[Checkpoint]:
+        return self._read(checkpoints.of_machine, machine_id, removing=removing)
 
     def removing_checkpoints(self) -> Sequence[Checkpoint]:
         return self._read(checkpoints.removing)

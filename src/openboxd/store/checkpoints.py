@@ -28,9 +28,9 @@ def by_name(connection: Connection, machine_id: str, name: str) -> Checkpoint | 
     return found[-1] if found else None
 
 
-def of_machine(connection: Connection, machine_id: str) -> Sequence[Checkpoint]:
-    """Oldest first; those being removed are not seen."""
-    return _all(connection, table.c.machine_id == machine_id, _shown)
+def of_machine(connection: Connection, machine_id: str, *, removing: bool = False) -> Sequence[Checkpoint]:
+    """Oldest first; those being removed are seen on request only."""
+    return _all(connection, table.c.machine_id == machine_id, *(() if removing else (_shown,)))
 
 
 def removing(connection: Connection) -> Sequence[Checkpoint]:

@@ -7,7 +7,7 @@ import secrets
 import shlex
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -70,6 +70,7 @@ class Guarded:
     reason: str = ""  # why the command is taken for failed, for people
     rolled_back: bool = False
     kept: bool = True
+    lost: bool = False  # somebody else removed the checkpoint
 
 
 @click.command("guard", cls=GuardCommand)
@@ -104,8 +105,9 @@ def guard(
       boxd machine guard web --on-fail keep -- ./agent
 
     COMMAND is run as 'boxd machine exec' runs it; in a machine, in the directory where this is typed. The checkpoint
-    is removed afterwards, unless --keep says otherwise. A guard that was typed in the machine that is taken back ends
-    in the restored machine, with the same exit status.
+    is removed afterwards, unless --keep says otherwise; checkpoints that are saved meanwhile stay. A guard that was
+    typed in the machine that is taken back ends in the restored machine, with the same exit status. A machine that
+    somebody restored to an earlier checkpoint meanwhile is left alone.
 
     If boxd is restarted meanwhile, which ends COMMAND, the machine is taken back once boxd is there again. A guard
     waits 2 minutes for that, then tells how to do it by hand; if it was typed in the machine itself, boxd sees to it.
@@ -240,10 +242,9 @@ def _told(done: Guarded, keep: bool) -> str:
         left = "kept" if done.kept else "removed"
         return f"{done.reason}; machine {done.machine} is back at checkpoint {done.checkpoint}, which was {left}"
     if done.reason:
-        return (
-            f"{done.reason}; machine {done.machine} is as the command left it; to go back: "
-            f"boxd machine checkpoint restore {done.machine} {done.checkpoint}"
-        )
+        told = f"{done.reason}; machine {done.machine} is as the command left it"
+        way_back = f"; to go back: boxd machine checkpoint restore {done.machine} {done.checkpoint}"
+        return told if done.lost else told + way_back
     left = ""
     if done.kept and not keep:
         left = f"; its checkpoint is still there: boxd machine checkpoint remove {done.machine} {done.checkpoint}"
@@ -258,13 +259,30 @@ async def _remove(client: Client, done: Guarded) -> None:
 
 async def _restore(client: Client, done: Guarded) -> bool:
     """Whether the machine was taken back. If somebody has restored something else meanwhile, that stands."""
-    known = {each.name: each for each in await client.checkpoints(done.vm_id)}
-    if done.checkpoint not in known or not known[done.checkpoint].is_current:
-        report_error(f"machine '{done.machine}' was saved or restored by somebody else meanwhile; it was left alone")
+    checkpoints = await client.checkpoints(done.vm_id)
+    done.lost = done.checkpoint not in [each.name for each in checkpoints]
+    if done.lost:
+        done.kept = False
+        report_error(
+            f"checkpoint {done.checkpoint} of machine '{done.machine}' was removed by somebody else meanwhile; "
+            "there is nothing to take the machine back to"
+        )
+        return False
+    if not _descends(checkpoints, done.checkpoint):
+        report_error(f"machine '{done.machine}' was restored by somebody else meanwhile; it was left alone")
         return False
     async with watching(client, done.vm_id, f"restoring {done.machine}"):
         await client.restore(done.vm_id, done.checkpoint)
     return True
+
+
+def _descends(checkpoints: Sequence[CheckpointInfo], name: str) -> bool:
+    """Whether the machine descends from this checkpoint: itself is where it is, or what was saved after it is."""
+    parents = {each.name: each.parent_name for each in checkpoints}
+    at = next((each.name for each in checkpoints if each.is_current), "")
+    while at != name and at in parents:
+        at = parents.pop(at)
+    return at == name
 
 
 @contextmanager
