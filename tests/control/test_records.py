@@ -52,6 +52,36 @@ async def test_who_shares_it_and_who_ends_that(people: People) -> None:
     assert log(people, owner, begin) == [(what, "team", "ada") for what in ("share", "unshare", "share", "unshare")]
 
 
+async def test_what_a_machine_does_is_its_own_act_and_not_its_owners(people: People) -> None:
+    control, web = people.world.control, await shared(people)
+    begin = len(log(people, people.bob))
+    await control.create_route(people.speaking(web), "web", "docs", 9000)
+    await control.save_checkpoint(people.speaking(web), "web", "inside")
+    await control.checkpoint_done(people.owner, "web", "inside")
+    await people.world.settled("web")
+    assert log(people, people.bob, begin) == [
+        ("route", "docs to 9000", "machine web"),
+        ("save", "inside", "machine web"),
+    ]
+    assert {event.actor for event, _ in control.events(people.owner, "web", 2)} == {web.id}
+    (view,) = await control.checkpoints(people.bob, "web")
+    assert control.author_name(people.bob, view.checkpoint.created_by) == "machine web"
+    await control.rename_machine(people.owner, "web", "shop")
+    assert control.author_name(people.bob, web.id) == "machine shop"
+
+
+async def test_a_private_machine_is_named_to_nobody_who_does_not_see_it(people: People) -> None:
+    control, web, side = people.world.control, await shared(people), await make(people, "side")
+    begin = len(log(people, people.owner))
+    await control.create_route(people.speaking(side), "web", "docs", 9000)
+    assert log(people, people.owner, begin) == [("route", "docs to 9000", "machine side")]
+    for caller in (people.bob, people.speaking(web)):
+        assert log(people, caller, begin) == [("route", "docs to 9000", "a machine of ada")]
+    await control.destroy_machine(people.owner, "side")
+    assert log(people, people.owner, begin) == [("route", "docs to 9000", "machine side")]
+    assert log(people, people.bob, begin) == [("route", "docs to 9000", "a machine of ada")]
+
+
 async def test_a_refused_change_is_none(people: People) -> None:
     await shared(people)
     begin = len(log(people, people.bob))

@@ -20,7 +20,9 @@ async def list_checkpoints(
     service: Service, caller: Caller, request: pb.ListCheckpointsRequest
 ) -> pb.ListCheckpointsResponse:
     views = await service.checkpoints(caller, request.vm)
-    return pb.ListCheckpointsResponse(checkpoints=[convert.checkpoint_to_wire(service, view) for view in views])
+    return pb.ListCheckpointsResponse(
+        checkpoints=[convert.checkpoint_to_wire(service, caller, view) for view in views]
+    )
 
 
 async def restore_checkpoint(

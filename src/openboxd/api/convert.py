@@ -121,8 +121,8 @@ def _thin(service: Service, machine: Machine) -> dict[str, Any]:
     }
 
 
-def checkpoint_to_wire(service: Service, view: CheckpointView) -> pb.CheckpointInfo:
-    """A checkpoint with its sizes: `size_bytes` is what it alone occupies."""
+def checkpoint_to_wire(service: Service, caller: Caller, view: CheckpointView) -> pb.CheckpointInfo:
+    """A checkpoint with its sizes, as this caller is shown it: `size_bytes` is what it alone occupies."""
     checkpoint, usage = view.checkpoint, view.usage
     return pb.CheckpointInfo(
         checkpoint_id=checkpoint.id,
@@ -139,7 +139,7 @@ def checkpoint_to_wire(service: Service, view: CheckpointView) -> pb.CheckpointI
         duration_ms=checkpoint.duration_ms,
         parent_name=view.parent_name,
         is_current=view.is_current,
-        created_by_name=service.user_name(checkpoint.created_by),
+        created_by_name=service.author_name(caller, checkpoint.created_by),
     )
 
 

@@ -63,7 +63,8 @@ async def watch_machine(
 async def wait_checkpoint(
     service: Service, caller: Caller, request: host_pb.WaitCheckpointRequest
 ) -> pb.CheckpointInfo:
-    return convert.checkpoint_to_wire(service, await service.checkpoint_done(caller, request.vm, request.name))
+    done = await service.checkpoint_done(caller, request.vm, request.name)
+    return convert.checkpoint_to_wire(service, caller, done)
 
 
 async def wait_snapshot(service: Service, caller: Caller, request: host_pb.WaitSnapshotRequest) -> pb.SnapshotInfo:

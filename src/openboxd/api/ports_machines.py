@@ -136,6 +136,10 @@ class Machines(Protocol):
         """The machine's last events, oldest first, each with the name of who ordered it."""
         ...
 
+    def author_name(self, caller: Caller, author: str) -> str:
+        """Who did something, for the caller to read: a user or a machine; empty for somebody who is not there."""
+        ...
+
     def progress(self, caller: Caller, ref: str) -> AsyncIterator[Progress]:
         """Progress of whatever operations run on the machine from now on, until the iterator is closed."""
         ...

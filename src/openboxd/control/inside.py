@@ -89,4 +89,4 @@ class Inside(Account):
 
     async def _destroy_later(self, machine: Machine, caller: Caller) -> None:
         await asyncio.sleep(FAREWELL)
-        await self.team.destroy(machine.id, caller.user_id)
+        await self.team.destroy(machine.id, caller.author)

@@ -30,7 +30,7 @@ class Checkpoint:
     name: str
     status: CheckpointStatus
     created_at_ms: int  # epoch milliseconds
-    created_by: str  # user id
+    created_by: str  # see Caller.author
     parent: str = ""  # id of the checkpoint the machine descended from when this was saved; empty = none
     size: Size = NO_SIZE  # hardware at the capture
     pause_us: int = 0  # time the vCPUs stood still

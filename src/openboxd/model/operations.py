@@ -44,7 +44,7 @@ class Event:
 
     Attributes:
         at_ms: when it began, epoch milliseconds.
-        actor: id of the user who ordered it, or of an organization's key; empty: boxd itself, or the guest.
+        actor: who ordered it, see Caller.author; empty: nobody, it came from boxd itself or the guest.
         operation: what was done, e.g. "save"; "run ended" for an end that nobody ordered.
         detail: what it was done to, e.g. a checkpoint's name.
         error: one sentence, unless it is ok.

@@ -114,5 +114,8 @@ class Caller:
 
     @property
     def author(self) -> str:
-        """Whom to name as the maker of something: a user's id, or the key's if it is no user's."""
-        return self.key_id if self.is_org else self.user_id
+        """Who did something, for the record: the id of a user, of a machine that spoke, of a key that is no user's.
+
+        It gives nobody a right.
+        """
+        return self.machine_id or (self.key_id if self.is_org else self.user_id)
