@@ -120,7 +120,7 @@ def _unmount() -> None:
 
 
 def _wait_gone(descriptor: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not pidfd.is_gone(descriptor):
         assert time.monotonic() < deadline, "a process does not end"
         time.sleep(0.01)
@@ -224,27 +224,54 @@ class Daemon:
 
     def qemus(self) -> list[int]:
         """Pids of this home's QEMU processes."""
-        found = pidfd.find(lambda argv: any(str(self.home) in a for a in argv) and "qemu-system" in argv[0])
-        for process in found:
-            os.close(process.pidfd)
-        return [process.pid for process in found]
+        return _pids(self._find_qemus())
+
+    def _find_qemus(self) -> list[pidfd.Found]:
+        return pidfd.find(lambda argv: any(str(self.home) in a for a in argv) and "qemu-system" in argv[0])
 
     def helpers(self) -> list[int]:
         """Pids of what outlives this home's daemon for its clients: Caddy and the keeper of listening sockets."""
+        return _pids(self._find_helpers())
+
+    def _find_helpers(self) -> list[pidfd.Found]:
         mark = f"{Settings(self.home, run_root=Path(self.env['BOXD_RUN_DIR'])).run_dir}/"
-        found = pidfd.find(lambda argv: any(mark in word for word in argv) and "qemu-system" not in argv[0])
-        for process in found:
-            os.close(process.pidfd)
-        return [process.pid for process in found]
+        return pidfd.find(lambda argv: any(mark in word for word in argv) and "qemu-system" not in argv[0])
 
     def close(self) -> None:
         """Stop the daemon and end its machines; the home stays."""
         self.end(signal.SIGKILL)
-        for pid in [*self.qemus(), *self.helpers()]:
-            descriptor = os.pidfd_open(pid)
-            pidfd.send(descriptor, signal.SIGKILL)
-            _wait_gone(descriptor)
-            os.close(descriptor)
+        for process in [*self._find_qemus(), *self._find_helpers()]:  # of which one may end with another
+            pidfd.send(process.pidfd, signal.SIGKILL)
+            _wait_gone(process.pidfd)
+            os.close(process.pidfd)
+
+
+def _pids(found: list[pidfd.Found]) -> list[int]:
+    """Of processes that are only told of."""
+    for process in found:
+        os.close(process.pidfd)
+    return [process.pid for process in found]
+
+
+def tree(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """All that is below a directory in use, with what it is itself; what goes away meanwhile is passed over."""
+    for directory, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            path = Path(directory, name)
+            try:
+                found = path.lstat()
+            except FileNotFoundError:
+                continue
+            yield path, found
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One session at a time is in here; the others wait."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def host_lists() -> set[str]:
@@ -333,5 +360,7 @@ class Lab:
                 daemon.boxd("machine", "checkpoint", "restore", GOLDEN, BOOTED, "-y")
             yield daemon
         finally:
-            daemon.close()
-            shutil.rmtree(home)
+            try:
+                daemon.close()
+            finally:
+                shutil.rmtree(home)

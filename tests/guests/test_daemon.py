@@ -12,7 +12,7 @@ import time
 import pytest
 
 from tests.guests import keeping
-from tests.lab import BOOTED, GOLDEN, RUN_ROOT, Daemon
+from tests.lab import BOOTED, GOLDEN, RUN_ROOT, Daemon, tree
 
 pytestmark = pytest.mark.guest
 
@@ -115,10 +115,9 @@ def test_everything_is_private(daemon: Daemon) -> None:
     daemon.boxd("machine", "checkpoint", "save", GOLDEN, "a")
     run_dir = next(path for path in RUN_ROOT.iterdir() if list(path.iterdir()))
     for root in (daemon.home, run_dir):
-        for path in [root, *root.rglob("*")]:
-            mode = path.lstat().st_mode
-            if not stat.S_ISLNK(mode):
-                assert not mode & 0o077, f"{path.relative_to(root)} is {stat.filemode(mode)}"
+        for path, found in [(root, root.lstat()), *tree(root)]:
+            if not stat.S_ISLNK(found.st_mode):
+                assert not found.st_mode & 0o077, f"{path.relative_to(root)} is {stat.filemode(found.st_mode)}"
     shown = subprocess.run(["ps", "auxww"], capture_output=True, text=True, check=True).stdout
     assert daemon.key not in shown
     assert daemon.key not in daemon.log

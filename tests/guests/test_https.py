@@ -155,7 +155,7 @@ def test_without_https_all_else_goes_on_and_it_comes_when_it_can(lab: Lab, tmp_p
             squatter.close()
             made = context_of(daemon, tmp_path)
             assert ask(made)[0] == 200
-            [caddy] = [pid for pid in daemon.helpers() if "caddy" in pidfd.arguments_of(pid)[0]]
+            [caddy] = [pid for pid in daemon.helpers() if "caddy" in "".join(pidfd.arguments_of(pid)[:1])]
             os.kill(caddy, signal.SIGKILL)
             counting.serving(made)
             assert ask(made)[0] == 200
