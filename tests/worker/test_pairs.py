@@ -6,6 +6,7 @@ import asyncio
 import gc
 import itertools
 import resource
+import stat
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ import pytest
 from openboxd.errors import AlreadyExists, BoxdError, Busy, Interrupted, NotFound, WrongState
 from openboxd.model import CheckpointStatus, MachineStatus
 from tests.fakes.host import Hold
+from tests.lab import tree
 from tests.worker.world import LIMIT, OWNER, World
 
 Action = Callable[[World], Awaitable[object]]
@@ -212,8 +214,8 @@ async def test_two_hundred_rounds_leave_nothing(world: World) -> None:
             "threads": threading.active_count(),
             "tasks": len(asyncio.all_tasks()),
             "processes": len(world.host.alive()),
-            "files": sum(1 for _ in world.pool.root.rglob("*")),
-            "bytes": sum(p.stat().st_blocks for p in world.pool.root.rglob("*") if p.is_file()) // 2048,
+            "files": sum(1 for _ in tree(world.pool.root)),
+            "bytes": sum(s.st_blocks for _, s in tree(world.pool.root) if stat.S_ISREG(s.st_mode)) // 2048,
             "watchers": len(world.control.team.worker(world.control.machine(OWNER, "web").id).watchers),
         }
 
@@ -222,6 +224,7 @@ async def test_two_hundred_rounds_leave_nothing(world: World) -> None:
     await rounds(180)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
     print(f"after 20 rounds {before}, after 200 {count()}; the peak of memory grew by {grown} KiB")
-    assert count() == before
+    # What is ending needs a moment, what has leaked stays; fewer is no leak, as threads of earlier tests end too.
+    await world.until(lambda: all(now <= before[name] for name, now in count().items()))
     assert grown < 16 * 1024, "the fake host keeps a record of every process; a leak would be megabytes a round"
     assert world.leftovers() == []
