@@ -20,6 +20,7 @@ from openboxd.wire.boxd_api_pb2_grpc import BoxdApiStub
 from openboxd.wire.openboxd_host_pb2_grpc import HostStub
 from tests.fakes.service import KEY, FakeService
 from tests.fakes.service_accounts import open_service
+from tests.lab import locked
 
 SDK = "boxd==0.2.19"
 
@@ -96,8 +97,9 @@ def sdk_python() -> Path:
     home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "boxd-test/sdk-venv"
     python = home / "bin/python"
     ready = home / f"has-{SDK}"
-    if not ready.exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", SDK], check=True)
-        ready.touch()
+    with locked(home.with_suffix(".lock")):  # another run may be making it
+        if not ready.exists():
+            subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
+            subprocess.run([python, "-m", "pip", "install", "--quiet", SDK], check=True)
+            ready.touch()
     return python

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.conftest import sdk_python
-from tests.lab import Daemon, Lab
+from tests.lab import Daemon, Lab, locked
 
 __all__ = ["sdk_python"]
 
@@ -21,10 +21,12 @@ TOOLS = ("pytest==9.2.0", "hypothesis==6.170.17")
 @pytest.fixture(scope="session")
 def sdk_tests(sdk_python: Path) -> Path:
     """The Python that has the SDK and a test runner; made once and kept between runs."""
-    ready = sdk_python.parent.parent / f"has-{'-'.join(TOOLS)}"
-    if not ready.exists():
-        subprocess.run([sdk_python, "-m", "pip", "install", "--quiet", *TOOLS], check=True)
-        ready.touch()
+    home = sdk_python.parent.parent
+    ready = home / f"has-{'-'.join(TOOLS)}"
+    with locked(home.with_suffix(".lock")):  # another run may be making it
+        if not ready.exists():
+            subprocess.run([sdk_python, "-m", "pip", "install", "--quiet", *TOOLS], check=True)
+            ready.touch()
     return sdk_python
 
 
