@@ -40,7 +40,7 @@ def test_what_is_told_of_a_machine(client, made):
     assert (machine.idle.suspend_after, machine.idle.hibernate_after) == (0, 0)
     assert machine.idle_ignore_outbound is True
     assert timedelta(0) < machine.delete_at - datetime.now(UTC) < timedelta(seconds=3001)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while client.machines.get(made).last_connected_at is None:
         assert time.monotonic() < deadline
 
@@ -58,14 +58,16 @@ def test_labels_and_lists(client, made):
             machines.update_labels(made, wrong)
     with pytest.raises(errors.NotFoundError):
         machines.list(org="somebody")
-    assert machines.suggest_name() != machines.suggest_name()
+    assert len({machines.suggest_name() for _ in range(5)}) > 1  # two may be the same by chance
 
 
 def test_timers_and_settings(client, made):
     machines = client.machines
-    at = machines.set_delete_after(made, cron="0 18 * * *")
-    assert (at.hour, at.minute, at > datetime.now(UTC)) == (18, 0, True)
-    assert machines.get(made).delete_after_cron == "0 18 * * *"
+    far = datetime.now(UTC) + timedelta(hours=12)  # it is armed in earnest
+    cron = f"{far.minute} {far.hour} * * *"
+    at = machines.set_delete_after(made, cron=cron)
+    assert (at.hour, at.minute, at > datetime.now(UTC)) == (far.hour, far.minute, True)
+    assert machines.get(made).delete_after_cron == cron
     assert machines.set_delete_after(made, 0) is None
     assert machines.get(made).delete_at is None
     with pytest.raises(errors.APIStatusError):
