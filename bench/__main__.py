@@ -66,6 +66,7 @@ SHORT = Options(short=True, runs=2, sizes=(1024,), rates=(10,))
 def main(names: Sequence[str], short: bool, runs: int, memory: str, dirty: str, against: TextIO | None) -> None:
     """Measure boxd with real guests; all benchmarks unless some are named.
 
+    Guests run in software; BOXD_TEST_ACCEL=kvm takes KVM, where 500 is a rate worth measuring, too.
     Tables go to the terminal, JSON and plots to bench/results/, after each benchmark. Let nothing else run on the
     host meanwhile. All of them take hours; the first time an image is built, which takes some minutes.
     Figures in one column are the median, the 99th percentile, the largest and how many there are; JSON has them all.

@@ -38,6 +38,9 @@ from openboxd.settings import Settings
 
 SLOT = int(os.environ.get("BOXD_TEST_SLOT", "1"))
 NAME = "boxd-test" if SLOT == 1 else f"boxd-test-{SLOT}"
+ACCEL = os.environ.get("BOXD_TEST_ACCEL", "tcg")
+"""What guests run with. Tests are for `tcg`; benchmarks measure `kvm` as well, on a host where it works."""
+
 CACHE = Path(os.environ.get("BOXD_TEST_HOME", Path.home() / ".cache" / NAME))
 RUN_ROOT = Path("/run") / NAME
 MOUNT = CACHE / "mnt"
@@ -149,7 +152,7 @@ class Daemon:
             "BOXD_SSH_PORTS": SSH_PORTS,
             "BOXD_EXPOSED_PORTS": EXPOSED_PORTS,
             "BOXD_NETWORK": "user",  # the bridge is tried in network namespaces only: see tests/network
-            "BOXD_ACCEL": "tcg",
+            "BOXD_ACCEL": ACCEL,
             "BOXD_WARM": "off",  # machines boot, and nothing boots unasked, unless a test wants that
             "PYTHONUNBUFFERED": "1",
         }
@@ -301,7 +304,7 @@ class Lab:
 
     def __init__(self, mount: Path) -> None:
         self.mount = mount
-        self.base = mount / "base"
+        self.base = mount / ("base" if ACCEL == "tcg" else f"base-{ACCEL}")
         self.image = images.debian(payload.files().values()).digest
         self._prepare()
 
