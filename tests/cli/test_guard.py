@@ -121,6 +121,15 @@ async def test_what_somebody_else_restored_meanwhile_stands(boxd, service, state
     assert service.restores == 1
 
 
+async def test_what_was_saved_and_restored_meanwhile_stands(boxd, service, state):
+    """It descends from the guard's checkpoint, and is what somebody wanted all the same."""
+    async with guarded(boxd) as told:
+        assert (await boxd("machine", "checkpoint", "save", "web", "x")).status == 0
+        assert (await boxd("machine", "checkpoint", "restore", "web", "x", "-y")).status == 0
+    assert "was restored by somebody else meanwhile; it was left alone" in told[0], told
+    assert service.restores == 1
+
+
 async def test_without_its_checkpoint_it_says_so_and_tells_no_way_back(boxd, service, state):
     async with guarded(boxd) as told:
         (name,) = set(checkpoints(service)) - {"one"}

@@ -85,6 +85,7 @@ class FakeService(ServiceCheckpoints, ServiceForks, ServiceSnapshots, ServiceSle
         self.keys: list[SshKey] = []
         self.known_images = [IMAGE]
         self.restores = 0
+        self.noted: list[Event] = []
         self._machines: dict[str, Machine] = {}
         self._checkpoints: dict[str, list[Checkpoint]] = {}
         self._files: dict[str, LocalFiles] = {}
@@ -320,8 +321,10 @@ class FakeService(ServiceCheckpoints, ServiceForks, ServiceSnapshots, ServiceSle
     def events(self, caller: Caller, ref: str, limit: int) -> Sequence[tuple[Event, str]]:
         machine = self.machine(caller, ref)
         at = machine.created_at * 1000
+        noted = [(event, "Owner") for event in self.noted if event.machine_id == machine.id]
         known = [
             (Event(machine.id, at, caller.user_id, "start", "", Outcome.OK, 1900), "Owner"),
+            *noted,
             (Event(machine.id, at + 5, "", "run ended", "", Outcome.FAILED, 0, "QEMU was killed by signal 9"), ""),
         ]
         return known[-(limit or 1000) :]

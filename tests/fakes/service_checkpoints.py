@@ -17,8 +17,10 @@ from openboxd.model import (
     CheckpointStatus,
     CheckpointView,
     Damage,
+    Event,
     Machine,
     MachineStatus,
+    Outcome,
     Progress,
     Usage,
     Verification,
@@ -71,9 +73,13 @@ class ServiceCheckpoints:
                 return
             self._files[machine.id].freeze(self.root / machine.id / checkpoint.id)
             await self._set(machine, head=checkpoint.id)
+            self._note(machine, "save", checkpoint)
         finally:
             del self._busy[machine.id]
         await self._set_checkpoint(checkpoint, status=CheckpointStatus.READY, pause_us=24_300, duration_ms=1_250)
+
+    def _note(self, machine: Machine, operation: str, checkpoint: Checkpoint) -> None:
+        self.noted.append(Event(machine.id, round(time.time() * 1000), "", operation, checkpoint.name, Outcome.OK))
 
     def _view(self, checkpoint: Checkpoint) -> CheckpointView:
         machine = self._machines[checkpoint.machine_id]
@@ -106,6 +112,7 @@ class ServiceCheckpoints:
                     await session.interrupt(f"machine '{machine.name}' was restored to checkpoint '{name}'")
             self._files[machine.id].thaw(self.root / machine.id / checkpoint.id)
             self.restores += 1
+            self._note(machine, "restore", checkpoint)
             self._report(machine, "restore", "resume", 1.0)
             return await self._set(
                 machine, status=MachineStatus.RUNNING, head=checkpoint.id, size=checkpoint.size, status_reason=""

@@ -137,6 +137,20 @@ async def test_what_somebody_else_restored_meanwhile_stands(doors: Doors) -> Non
     assert doors.run_of() == run
 
 
+async def test_what_was_saved_and_restored_meanwhile_stands(doors: Doors) -> None:
+    visitor, task, name = await running(doors)
+    await doors.world.save("theirs")
+    await doors.world.control.restore_checkpoint(OWNER, "web", "theirs")
+    run = doors.run_of()
+    visitor.lose()
+    await asyncio.wait_for(task, LIMIT)
+    again, asking = doors.knock("cli")
+    again.say(frame(b"A", name))
+    await asyncio.wait_for(asking, LIMIT)
+    assert "restored by somebody else meanwhile; it was left alone" in outcome(again).err, outcome(again)
+    assert doors.run_of() == run
+
+
 @pytest.mark.parametrize("inside", [True, False])
 async def test_what_is_saved_meanwhile_does_not_keep_the_machine_from_going_back(doors: Doors, inside: bool) -> None:
     """By the guarded command, or by the owner from outside."""

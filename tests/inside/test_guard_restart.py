@@ -69,9 +69,14 @@ async def test_it_is_taken_back_too_if_it_was_saved_meanwhile(world: World) -> N
         assert doors.run_of() != before and checkpoints(doors) == ["y"]
 
 
-async def test_what_somebody_else_restored_meanwhile_stands(world: World) -> None:
-    await world.save("theirs")
+@pytest.mark.parametrize("first", [True, False])
+async def test_what_somebody_else_restored_meanwhile_stands(world: World, first: bool) -> None:
+    """Saved before the guard's checkpoint or after it."""
+    if first:
+        await world.save("theirs")
     name = await cut_off(world)
+    if not first:
+        await world.save("theirs")
     await world.control.restore_checkpoint(OWNER, "web", "theirs")
     before = world.control.machine(OWNER, "web").run_id
     async with doors_of(world) as doors:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openboxd.api.ports import NewMachine
 from openboxd.errors import MachineLost, OperationFailed
-from openboxd.model import MIB, MachineStatus
+from openboxd.model import MIB, Machine, MachineStatus
 from openboxd.ports import RunState
 from openboxd.worker.adoption import adopt_late
 from openboxd.worker.steps import no_fault
@@ -154,6 +155,30 @@ async def test_one_that_has_ended_is_not_said_to_be_alive(world: World) -> None:
     found = world.control.machine(OWNER, "sick")
     assert (found.status, found.run_id) == (MachineStatus.FAILED, "")
     assert found.status_reason == "its QEMU process, which did not answer, has ended"
+
+
+async def test_one_whose_end_could_not_be_noted_is_not_shown_running_for_ever(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = await world.machine("sick")
+    store, worker = world.control.team.drivers.store, world.control.team.worker(machine.id)
+    really, failed = store.update_machine, []
+
+    async def update(machine_id: str, **values: Any) -> Machine:
+        if not failed and values.get("status") is MachineStatus.FAILED:
+            failed.append(machine_id)
+            raise OperationFailed("the disk is full")
+        return await really(machine_id, **values)
+
+    monkeypatch.setattr(store, "update_machine", update)
+    world.host.of_machine(machine.id).crash()
+    await world.until(lambda: failed and worker.run is None)
+    assert world.control.machine(OWNER, "sick").status is MachineStatus.RUNNING
+    assert await adopt_late(world.control.team.drivers, {machine.id: worker}) == 0
+    found = world.control.machine(OWNER, "sick")
+    assert (found.status, found.run_id) == (MachineStatus.FAILED, "")
+    await world.control.start_machine(OWNER, "sick")
+    assert world.control.machine(OWNER, "sick").status is MachineStatus.RUNNING
 
 
 async def test_one_that_was_being_woken_is_woken_anew(world: World) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
+from openboxd.edge.listener import listen_unix
 from openboxd.host.holes import data_ranges
 from openboxd.host.process import open_log, start_detached
 from openboxd.model import MIB
@@ -102,3 +104,32 @@ async def test_a_log_that_grows_and_grows_is_held(world: World, run_dir: Path) -
     finally:
         process.kill()
     assert run.last_words().endswith("No space left on device")
+
+
+def test_sockets_that_users_have_named_keep_no_log_from_being_trimmed(run_dir: Path) -> None:
+    """A machine may be called `log`, and have a route."""
+    logs = all_logs(run_dir)
+    for path in (run_dir / "gates/api.log", run_dir / "a.err"):
+        path.parent.mkdir(exist_ok=True)
+        listen_unix(path).close()
+    for log in logs:
+        say(log, 2 * LOG_MOST)
+    assert sorted(trim_logs(run_dir)) == sorted(logs)
+    assert all(taken(log) < LOG_MOST for log in logs)
+
+
+def test_a_log_that_cannot_be_trimmed_keeps_no_other_one_from_it(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = all_logs(run_dir)
+    for log in logs:
+        say(log, 2 * LOG_MOST)
+    really = os.open
+
+    def failing(path: Path, *arguments: int) -> int:
+        if path == logs[0]:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return really(path, *arguments)
+
+    monkeypatch.setattr(os, "open", failing)
+    assert sorted(trim_logs(run_dir)) == sorted(logs[1:])

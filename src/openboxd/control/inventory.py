@@ -66,9 +66,9 @@ class Inventory:
             await asyncio.wait([self._count], timeout=PATIENCE)
 
     async def _count_held(self) -> None:
-        machines = [machine.id for machine in self._store.machines()]
-        images = [image.digest for image in self._store.images()]
         try:
+            machines = [machine.id for machine in self._store.machines()]
+            images = [image.digest for image in self._store.images()]
             found = await asyncio.to_thread(held, self._pool, machines, images, self._closing.is_set)
             self._metrics.show_held(found, time.time())
         except (BoxdError, OSError) as error:

@@ -20,6 +20,8 @@ SUSPENDED_AND_SILENT = f"it was suspended, and {DOES_NOT_ANSWER}"
 
 ENDED_SILENTLY = "its QEMU process, which did not answer, has ended"
 
+FAILED = MachineStatus.FAILED
+
 log = logging.getLogger(__name__)
 
 
@@ -34,11 +36,11 @@ async def adopt_runs(drivers: Drivers, workers: Workers) -> int:
             await drivers.hypervisor.end(run_id)
         elif await adopt_run(drivers, worker):
             continue
-        elif worker.machine.hibernated_at_ms:
+        elif worker.machine.status is MachineStatus.STARTING and worker.machine.hibernated_at_ms:
             await drivers.hypervisor.end(run_id)  # it was being woken, and is woken anew from its capture
         else:
             reason = SUSPENDED_AND_SILENT if is_to_stand_still(worker) else DOES_NOT_ANSWER
-            await worker.move(MachineStatus.FAILED, reason, run_id=run_id)
+            await worker.move(FAILED, reason, run_id=run_id)
     return len(alive)
 
 
@@ -77,9 +79,12 @@ async def adopt_late(drivers: Drivers, workers: Workers) -> int:
         async with worker.alone():
             if not worker.exists or not worker.machine.run_id:
                 return 0
-            if worker.run is None:
-                return await show_adopted(worker) if await adopt_run(drivers, worker) else 0
-            return await show_adopted(worker) if worker.machine.status is MachineStatus.FAILED else 0
+            due = await adopt_run(drivers, worker) if worker.run is None else worker.machine.status is FAILED
+            try:
+                return await show_adopted(worker) if due else 0
+            except BoxdError as error:
+                log.warning("machine %s: its run answers, but cannot go on: %s", worker.id, error)
+                return 0
 
     return await each([worker for worker in workers.values() if worker.current is None], adopt)
 
@@ -88,9 +93,11 @@ async def show_adopted(worker: MachineWorker) -> int:
     """A machine that failed because its run did not answer is what that run is, now that it does. 1 if it lives."""
     store, run = worker.drivers.store, worker.run
     if run is None:  # the process has ended meanwhile
-        await store.update_machine(worker.id, run_id="", status_reason=ENDED_SILENTLY)
+        await store.update_machine(worker.id, status=FAILED, run_id="", status_reason=ENDED_SILENTLY)
         return 0
     state = await run.state()
+    if state is RunState.ENDED:
+        return 0  # which is being noted
     if state is RunState.PAUSED and is_to_stand_still(worker):
         await store.update_machine(worker.id, status=MachineStatus.SUSPENDED, status_reason="")
         if worker.agent is not None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -94,32 +94,48 @@ def trim_console(path: Path) -> None:
 
 
 async def _hold_logs(run_dir: Path) -> None:
-    pause = LOOK_EVERY
     while True:
-        try:
-            found = await asyncio.to_thread(trim_logs, run_dir)
-            pause = LOOK_AGAIN if found else min(2 * pause, LOOK_EVERY)
-        except OSError as error:
-            log.warning("the logs of processes are not held small: %s", error)
-            pause = EVERY
-        await asyncio.sleep(pause)
+        long = await asyncio.to_thread(trim_logs, run_dir)
+        for _ in range(round(LOOK_EVERY / LOOK_AGAIN)) if long else ():
+            await asyncio.sleep(LOOK_AGAIN)
+            await asyncio.to_thread(_trim_all, long)
+        if not long:
+            await asyncio.sleep(LOOK_EVERY)
 
 
-def trim_logs(run_dir: Path) -> bool:
-    """Free all but the end of the logs that have become too long; whether there was one. Raises OSError.
+def trim_logs(run_dir: Path) -> list[Path]:
+    """Free all but the end of the logs that have become too long; which those were.
 
     They are those of QEMU and its savers, one directory below, of pasta and of the keeper of sockets."""
-    found = [_trim(path, LOG_KEPT, LOG_MOST) for path in _logs(run_dir)]
-    return any(found)
+    return _trim_all(_logs(run_dir))
+
+
+def _trim_all(paths: Iterable[Path]) -> list[Path]:
+    """A log that cannot be trimmed keeps no other one from it."""
+    found = []
+    for path in paths:
+        try:
+            if _trim(path, LOG_KEPT, LOG_MOST):
+                found.append(path)
+        except OSError as error:
+            log.warning("%s is not held small: %s", path, error)
+    return found
 
 
 def _logs(directory: Path, deeper: int = 1) -> Iterator[Path]:
-    with suppress(FileNotFoundError):  # of a run that has ended
-        for path in directory.iterdir():
-            if path.suffix in (".log", ".err") and not path.is_symlink():
-                yield path
-            elif deeper and path.is_dir() and not path.is_symlink():
-                yield from _logs(path, deeper - 1)
+    """Those that take more than they may, by the filesystem's count. Sockets of gates, whose names users choose, are
+    no files."""
+    try:
+        entries = list(os.scandir(directory))
+    except OSError:  # of a run that has ended
+        return
+    for entry in entries:
+        if entry.name.endswith((".log", ".err")) and entry.is_file(follow_symlinks=False):
+            with suppress(FileNotFoundError):
+                if entry.stat(follow_symlinks=False).st_blocks * 512 > LOG_MOST:
+                    yield Path(entry.path)
+        elif deeper and entry.is_dir(follow_symlinks=False):
+            yield from _logs(Path(entry.path), deeper - 1)
 
 
 def _trim(path: Path, kept: int, most: int = 0) -> bool:

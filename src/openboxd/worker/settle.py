@@ -115,7 +115,7 @@ async def settle_statuses(drivers: Drivers, workers: Workers) -> int:
             await worker.move(MachineStatus.DESTROYING)  # whoever was to make it has ended
             return 1
         if worker.run is not None and machine.status is MachineStatus.STARTING:
-            await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id)
+            await worker.move(MachineStatus.RUNNING, run_id=worker.run.run_id, hibernated_at_ms=0)
         elif worker.run is not None and machine.status is MachineStatus.SUSPENDED:
             return await _settle_suspended(worker)
         elif worker.run is not None and machine.status is MachineStatus.FAILED:

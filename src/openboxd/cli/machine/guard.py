@@ -7,7 +7,7 @@ import secrets
 import shlex
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from openboxd.cli.interrupt import going_on
 from openboxd.cli.machine import terminal
 from openboxd.cli.machine.describe import machine_argument
 from openboxd.cli.machine.exec import NOT_RUN, decoded
+from openboxd.cli.machine.lineage import descends, restored_since
 from openboxd.cli.machine.patience import patiently
 from openboxd.cli.machine.session import Sink, run, to_standard_streams
 from openboxd.cli.machine.shell import shell_line
@@ -107,7 +108,7 @@ def guard(
     COMMAND is run as 'boxd machine exec' runs it; in a machine, in the directory where this is typed. The checkpoint
     is removed afterwards, unless --keep says otherwise; checkpoints that are saved meanwhile stay. A guard that was
     typed in the machine that is taken back ends in the restored machine, with the same exit status. A machine that
-    somebody restored to an earlier checkpoint meanwhile is left alone.
+    somebody restored to another checkpoint meanwhile is left alone.
 
     If boxd is restarted meanwhile, which ends COMMAND, the machine is taken back once boxd is there again. A guard
     waits 2 minutes for that, then tells how to do it by hand; if it was typed in the machine itself, boxd sees to it.
@@ -268,21 +269,13 @@ async def _restore(client: Client, done: Guarded) -> bool:
             "there is nothing to take the machine back to"
         )
         return False
-    if not _descends(checkpoints, done.checkpoint):
+    events = await client.events(done.vm_id, 0)
+    if restored_since(events, done.checkpoint) or not descends(checkpoints, done.checkpoint):
         report_error(f"machine '{done.machine}' was restored by somebody else meanwhile; it was left alone")
         return False
     async with watching(client, done.vm_id, f"restoring {done.machine}"):
         await client.restore(done.vm_id, done.checkpoint)
     return True
-
-
-def _descends(checkpoints: Sequence[CheckpointInfo], name: str) -> bool:
-    """Whether the machine descends from this checkpoint: itself is where it is, or what was saved after it is."""
-    parents = {each.name: each.parent_name for each in checkpoints}
-    at = next((each.name for each in checkpoints if each.is_current), "")
-    while at != name and at in parents:
-        at = parents.pop(at)
-    return at == name
 
 
 @contextmanager
