@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from openboxd.host import pidfd
 from openboxd.network.addresses import GATEWAY, RESOLVER, host_resolver
 from tests.lab import Lab, run
 from tests.network.namespaces import HOST, WORLD, World, in_namespace, world
@@ -152,6 +154,9 @@ def test_a_guest_reaches_the_world_and_nothing_of_the_host(place: World, directo
     finally:
         for service in services:
             service.close()
+        for process in pidfd.find(lambda argv: any(f"{directory}/" in word for word in argv)):
+            pidfd.send(process.pidfd, signal.SIGKILL)  # what a program that did not end has left
+            os.close(process.pidfd)
     asked = [line.removeprefix("ASKED ") for line in found["said"] if line.startswith("ASKED ")]
     answers = {place: answer for place, _, answer in (line.partition(" ") for line in asked)}
     assert answers.pop(f"{WORLD}:80") == f"world for {HOST}", found
