@@ -17,6 +17,8 @@ from bench.result import Result
 matplotlib.use("svg")  # before pyplot loads: there may be no display
 from matplotlib import pyplot
 
+pyplot.rcParams["svg.fonttype"] = "none"  # text stays text, which can be searched
+
 RESULTS = Path(__file__).parent / "results"
 
 WIDEST = 1000
