@@ -34,10 +34,10 @@ def compare(before: Mapping[str, Any], results: Sequence[Result]) -> Result:
     return Result("against", "Medians beside those of the earlier run", found, (compared,))
 
 
-def _kind(row: Mapping[str, object]) -> tuple[object, ...]:
-    words = [(name, value) for name, value in row.items() if isinstance(value, str) and "slope" not in name]
-    sizes = [(name, row[name]) for name in ("MiB", "machines") if name in row]
-    return (*words, *sizes)
+def _kind(row: Mapping[str, object]) -> tuple[str, ...]:
+    """What a row is about, but for how busy its guest was."""
+    words = [value for name, value in row.items() if isinstance(value, str) and "slope" not in name]
+    return (*words, *(f"{row[name]} {name}" for name in ("MiB", "machines") if name in row))
 
 
 def _as_busy(row: Row, old: Mapping[str, Any]) -> bool:
@@ -52,12 +52,7 @@ def _differences(name: str, row: Row, old: Mapping[str, Any]) -> Iterator[Row]:
             continue
         times = value.p50 / was["p50"]
         if times >= NOTABLE or times <= 1 / NOTABLE:
-            about = ", ".join(str(part) for _, part in _about(row))
+            busy = (f"{row[_RATE]} {_RATE}",) if _RATE in row else ()
+            about = ", ".join((*_kind(row), *busy))
             shown = {"before": float(was["p50"]), "now": value.p50, "times": round(times, 2)}
             yield {"of": name, "row": about, "figure": column, **shown}
-
-
-def _about(row: Row) -> list[tuple[str, object]]:
-    wanted = [(column, value) for column, value in row.items() if isinstance(value, str) and "slope" not in column]
-    numbers = [(column, f"{row[column]} {column}") for column in ("MiB", _RATE, "machines") if column in row]
-    return [*wanted, *numbers]

@@ -73,14 +73,14 @@ def judge(results: Sequence[Result]) -> Result | None:
 
 
 def _verdict(target: Target, result: Result) -> Row:
-    row = next((row for row in result.rows if target.where(row)), {})
-    value, number = _figure(row.get(target.column), target.share), row.get("runs")
+    measured = next((row for row in result.rows if target.where(row)), {}).get(target.column)
+    value = _figure(measured, target.share)
     return {
         "of": target.of,
         "what": target.what,
         "target": f"{'at least' if target.least else 'at most'} {target.limit:g}",
         "seen": None if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}",
-        "runs": number,
+        "samples": measured.n if isinstance(measured, Spread) else None,
         "reached": "not measured" if value is None else "yes" if target.reached(value) else "no",
     }
 

@@ -29,6 +29,12 @@ def test_what_is_reached_and_what_is_not() -> None:
     assert found["new bytes for each that changed"] == ("1", "yes")
 
 
+def test_a_verdict_tells_how_many_samples_it_is_of() -> None:
+    table = judge([saves([20.0, 30.0])])
+    assert table is not None
+    assert [row["samples"] for row in table.rows] == [2, 2, 1, 1]
+
+
 def test_of_few_samples_no_percentile_is_judged() -> None:
     assert verdicts(saves([20.0, 20.0, 200.0]))["pause, 99th percentile, ms"] == (None, "not measured")
 

@@ -113,19 +113,12 @@ async def test_what_is_removed_of_it_meanwhile_changes_nothing(boxd, service, st
     assert (state.read_text(), service.restores) == ("good\n", 1)
 
 
-async def test_what_somebody_else_restored_meanwhile_stands(boxd, service, state):
+@pytest.mark.parametrize("theirs", ["one", "x"])
+async def test_what_somebody_else_restored_meanwhile_stands(boxd, service, state, theirs):
+    """Saved before the guard's checkpoint, or after it: then it descends from that."""
     async with guarded(boxd) as told:
         assert (await boxd("machine", "checkpoint", "save", "web", "x")).status == 0
-        assert (await boxd("machine", "checkpoint", "restore", "web", "one", "-y")).status == 0
-    assert "was restored by somebody else meanwhile; it was left alone" in told[0], told
-    assert service.restores == 1
-
-
-async def test_what_was_saved_and_restored_meanwhile_stands(boxd, service, state):
-    """It descends from the guard's checkpoint, and is what somebody wanted all the same."""
-    async with guarded(boxd) as told:
-        assert (await boxd("machine", "checkpoint", "save", "web", "x")).status == 0
-        assert (await boxd("machine", "checkpoint", "restore", "web", "x", "-y")).status == 0
+        assert (await boxd("machine", "checkpoint", "restore", "web", theirs, "-y")).status == 0
     assert "was restored by somebody else meanwhile; it was left alone" in told[0], told
     assert service.restores == 1
 

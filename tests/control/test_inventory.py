@@ -78,8 +78,8 @@ async def test_a_count_holds_for_a_while(world: World, monkeypatch: pytest.Monke
     assert (await scraped(world))["boxd_pool_held_bytes own checkpoint"] > 0
 
 
-async def test_nobody_waits_for_a_count_that_takes_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    await world.machine()
+def held_up(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, list[Path]]:
+    """A pool that tells no usage until the event, and what it was asked for; nobody has the patience to wait."""
     go_on, asked = threading.Event(), []
 
     def usage(path: Path) -> Usage:
@@ -89,6 +89,12 @@ async def test_nobody_waits_for_a_count_that_takes_long(world: World, monkeypatc
 
     monkeypatch.setattr(world.pool, "usage", usage)
     monkeypatch.setattr(inventory, "PATIENCE", 0.01)
+    return go_on, asked
+
+
+async def test_nobody_waits_for_a_count_that_takes_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await world.machine()
+    go_on, asked = held_up(world, monkeypatch)
     try:
         for _ in range(3):
             found = await scraped(world)
@@ -103,15 +109,7 @@ async def test_nobody_waits_for_a_count_that_takes_long(world: World, monkeypatc
 
 async def test_a_daemon_that_stops_waits_for_no_count(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     await world.machine()
-    go_on, asked = threading.Event(), []
-
-    def usage(path: Path) -> Usage:
-        asked.append(path)
-        assert go_on.wait(LIMIT)
-        return Usage(5, 7)
-
-    monkeypatch.setattr(world.pool, "usage", usage)
-    monkeypatch.setattr(inventory, "PATIENCE", 0.01)
+    go_on, asked = held_up(world, monkeypatch)
     try:
         await scraped(world)
         async with asyncio.timeout(LIMIT):
